@@ -1,0 +1,11 @@
+#include "bindings.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+NB_MODULE(_native, m) {
+  using namespace bayespa;
+  m.def("available_isas", &available_isas);
+  m.def("isa", [] { return std::string(kernels().isa); });
+  bind_random(m);
+}

@@ -1,0 +1,27 @@
+// What the binding files share. Bindings check shapes, release the GIL and call a kernel: no mathematics here.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+
+#include "dispatch.h"
+
+namespace bayespa {
+
+namespace nb = nanobind;
+
+// C-contiguous arrays on the CPU; `In` is read-only.
+template <class T, int Dims>
+using In = nb::ndarray<const T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
+template <class T, int Dims>
+using Out = nb::ndarray<T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
+
+inline void require(bool ok, const char* what) {
+  if (!ok) throw std::invalid_argument(what);
+}
+
+void bind_random(nb::module_& m);
+
+}  // namespace bayespa

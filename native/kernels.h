@@ -1,0 +1,13 @@
+// The table of kernels of one instruction set, filled by kernels_*.cpp from the same source.
+#pragma once
+
+#include "random_kernels.h"
+
+namespace bayespa {
+
+struct Kernels {
+  const char* isa;
+  RandomKernels random;
+};
+
+}  // namespace bayespa

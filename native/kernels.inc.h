@@ -1,0 +1,21 @@
+// Included once by each kernels_*.cpp with BAYESPA_ISA set to that file's name; makes `kernels_<isa>`.
+//
+// The rules of a *.inc.h: everything sits in an anonymous namespace, and nothing instantiates inline functions of the
+// C++ library, or the linker could keep an AVX-512 copy for everyone. Plain loops; the compiler vectorises them.
+#include "kernels.h"
+#include "random_kernels.inc.h"
+
+#define BAYESPA_JOIN_(a, b) a##b
+#define BAYESPA_JOIN(a, b) BAYESPA_JOIN_(a, b)
+#define BAYESPA_STRING_(a) #a
+#define BAYESPA_STRING(a) BAYESPA_STRING_(a)
+
+namespace bayespa {
+
+extern const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA);
+const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
+    BAYESPA_STRING(BAYESPA_ISA),
+    random_kernels,
+};
+
+}  // namespace bayespa

@@ -1,0 +1,2 @@
+#define BAYESPA_ISA baseline
+#include "kernels.inc.h"

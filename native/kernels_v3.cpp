@@ -1,0 +1,2 @@
+#define BAYESPA_ISA v3
+#include "kernels.inc.h"

@@ -1,0 +1,2 @@
+#define BAYESPA_ISA v4
+#include "kernels.inc.h"
