@@ -7,5 +7,6 @@ NB_MODULE(_native, m) {
   using namespace bayespa;
   m.def("available_isas", &available_isas);
   m.def("isa", [] { return std::string(kernels().isa); });
+  bind_elementary(m);
   bind_random(m);
 }

@@ -18,10 +18,15 @@ using In = nb::ndarray<const T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 template <class T, int Dims>
 using Out = nb::ndarray<T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 
+// Names an array argument and forbids its conversion: nanobind would fill a converted copy of `out` and drop it, and
+// wrap negative integers.
+inline auto array_arg(const char* name) { return nb::arg(name).noconvert(); }
+
 inline void require(bool ok, const char* what) {
   if (!ok) throw std::invalid_argument(what);
 }
 
+void bind_elementary(nb::module_& m);
 void bind_random(nb::module_& m);
 
 }  // namespace bayespa

@@ -136,7 +136,7 @@ constexpr double kDigamma64[] = {1. / 24,      -7. / 960,           31. / 8064, 
                                  511. / 67584, -1414477. / 67092480, 8191. / 98304, -118518239. / 267386880};
 constexpr float kDigamma32[] = {1.f / 24, -7.f / 960, 31.f / 8064, -127.f / 30720};
 
-// The derivative of log-gamma, error below 2e-15 max(1, |digamma|); -infinity at 0, NaN for x < 0.
+// The derivative of log-gamma, error below 4e-15 max(1, |digamma|); -infinity at 0, NaN for x < 0.
 inline double digamma(double x) {
   const DigammaParts<double> p = digamma_parts<10>(kDigamma64, x);
   return log64(p.y) + p.rest;
@@ -149,7 +149,7 @@ inline double exp_digamma(double x) {
   return p.y * exp64(p.rest);
 }
 
-// The same in float; relative error below 1e-6 (1 + 1/x), and never below 5e-38 (x < 1/85) since exp32 is clamped.
+// The same in float; relative error below 5e-7 (1 + 1/x), and never below 5e-38 (x < 1/85) since exp32 is clamped.
 inline float exp_digamma32(float x) {
   const DigammaParts<float> p = digamma_parts<4>(kDigamma32, x);
   return p.y * exp32(p.rest);

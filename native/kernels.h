@@ -1,12 +1,14 @@
 // The table of kernels of one instruction set, filled by kernels_*.cpp from the same source.
 #pragma once
 
+#include "elementary_kernels.h"
 #include "random_kernels.h"
 
 namespace bayespa {
 
 struct Kernels {
   const char* isa;
+  ElementaryKernels elementary;
   RandomKernels random;
 };
 

@@ -2,6 +2,7 @@
 //
 // The rules of a *.inc.h: everything sits in an anonymous namespace, and nothing instantiates inline functions of the
 // C++ library, or the linker could keep an AVX-512 copy for everyone. Plain loops; the compiler vectorises them.
+#include "elementary_kernels.inc.h"
 #include "kernels.h"
 #include "random_kernels.inc.h"
 
@@ -15,6 +16,7 @@ namespace bayespa {
 extern const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA);
 const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     BAYESPA_STRING(BAYESPA_ISA),
+    elementary_kernels,
     random_kernels,
 };
 

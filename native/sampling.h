@@ -3,7 +3,8 @@
 // A draw by rejection needs an unknown number of random words, so an address names a stream: word w of it is word
 // w mod 4 of philox(key, c0, c1, c2, w / 4). Streams of different addresses share no block (Philox is a bijection of
 // the counter), and whoever needs more than three numbers in an address folds some into the key with `subkey`.
-// reference/random.py repeats every operation in Python. Parameters must be positive and finite: bindings check them.
+// reference/random.py repeats every operation in Python. Parameters must lie in [1e-300, infinity):
+// bindings check them.
 #pragma once
 
 #include "elementary.h"
@@ -100,7 +101,7 @@ inline double draw_beta(Stream& stream, double a, double b) {
 // phi and r may overflow, and the small root is then the limit lambda / z^2 (Levy).
 inline double draw_inverse_gaussian(Stream& stream, double mu, double lambda) {
   const double z = draw_normal(stream);
-  const double phi = mu * (z * z) / (2. * lambda);
+  const double phi = mu / lambda * (0.5 * z * z);
   const double r = 1. + phi + __builtin_sqrt(phi) * __builtin_sqrt(2. + phi);
   if (draw_uniform(stream) * (1. + r) < 1.) return mu * r;
   return phi < 0x1p60 ? mu / r : lambda / (z * z);
