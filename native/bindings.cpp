@@ -8,5 +8,6 @@ NB_MODULE(_native, m) {
   m.def("available_isas", &available_isas);
   m.def("isa", [] { return std::string(kernels().isa); });
   bind_elementary(m);
+  bind_linalg(m);
   bind_random(m);
 }

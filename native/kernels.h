@@ -2,6 +2,7 @@
 #pragma once
 
 #include "elementary_kernels.h"
+#include "linalg.h"
 #include "random_kernels.h"
 
 namespace bayespa {
@@ -9,6 +10,7 @@ namespace bayespa {
 struct Kernels {
   const char* isa;
   ElementaryKernels elementary;
+  LinalgKernels linalg;
   RandomKernels random;
 };
 

@@ -4,6 +4,7 @@
 // C++ library, or the linker could keep an AVX-512 copy for everyone. Plain loops; the compiler vectorises them.
 #include "elementary_kernels.inc.h"
 #include "kernels.h"
+#include "linalg.inc.h"
 #include "random_kernels.inc.h"
 
 #define BAYESPA_JOIN_(a, b) a##b
@@ -17,6 +18,7 @@ extern const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA);
 const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     BAYESPA_STRING(BAYESPA_ISA),
     elementary_kernels,
+    linalg_kernels,
     random_kernels,
 };
 

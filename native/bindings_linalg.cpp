@@ -1,0 +1,95 @@
+#include "bindings.h"
+
+#include <vector>
+
+#include "parallel.h"
+
+namespace {
+
+using namespace bayespa;
+
+// Each matrix, or each row of x, is a shard: any number of threads computes the same bits.
+template <class Work>
+void for_each(size_t n, int n_threads, Work&& work) {
+  require(n_threads >= 1, "n_threads must be at least 1");
+  const nb::gil_scoped_release release;
+  parallel_for(static_cast<int>(n), n_threads, work);
+}
+
+template <class Array>
+bool has_shape(const Array& array, std::initializer_list<size_t> shape) {
+  size_t axis = 0;
+  for (const size_t n : shape) {
+    if (array.shape(axis++) != n) return false;
+  }
+  return true;
+}
+
+void cholesky(In<double, 3> matrices, Out<double, 3> factors, Out<int64_t, 1> failed, int n_threads) {
+  const size_t n = matrices.shape(0), k = matrices.shape(1);
+  require(has_shape(matrices, {n, k, k}) && has_shape(factors, {n, k, k}) && has_shape(failed, {n}),
+          "matrices and factors must be (T, K, K), failed (T,)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n, n_threads, [&](int t) {
+    failed.data()[t] = kernel.cholesky(matrices.data() + t * k * k, k, factors.data() + t * k * k);
+  });
+}
+
+void log_determinant(In<double, 3> factors, Out<double, 1> out, int n_threads) {
+  const size_t n = factors.shape(0), k = factors.shape(1);
+  require(has_shape(factors, {n, k, k}) && has_shape(out, {n}), "factors must be (T, K, K), out (T,)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n, n_threads,
+           [&](int t) { out.data()[t] = kernel.log_determinant(factors.data() + t * k * k, k); });
+}
+
+void solve(In<double, 3> factors, Out<double, 2> x, int n_threads) {
+  const size_t n = factors.shape(0), k = factors.shape(1);
+  require(has_shape(factors, {n, k, k}) && has_shape(x, {n, k}), "factors must be (T, K, K), x (T, K)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n, n_threads, [&](int t) { kernel.solve(factors.data() + t * k * k, k, x.data() + t * k); });
+}
+
+void quadratic(In<double, 3> factors, In<double, 2> x, Out<double, 2> out, int n_threads) {
+  const size_t n = factors.shape(0), k = factors.shape(1), n_rows = x.shape(0);
+  require(has_shape(factors, {n, k, k}) && has_shape(x, {n_rows, k}) && has_shape(out, {n, n_rows}),
+          "factors must be (T, K, K), x (N, K), out (T, N)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n, n_threads, [&](int t) {
+    std::vector<double> work(k);
+    for (size_t i = 0; i < n_rows; ++i) {
+      out.data()[t * n_rows + i] = kernel.quadratic(factors.data() + t * k * k, k, x.data() + i * k, work.data());
+    }
+  });
+}
+
+void inverse(In<double, 3> factors, Out<double, 3> out, int n_threads) {
+  const size_t n = factors.shape(0), k = factors.shape(1);
+  require(has_shape(factors, {n, k, k}) && has_shape(out, {n, k, k}), "factors and out must be (T, K, K)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n, n_threads,
+           [&](int t) { kernel.inverse(factors.data() + t * k * k, k, out.data() + t * k * k); });
+}
+
+void weighted_squares(In<double, 2> x, In<double, 2> weights, Out<double, 2> out, int n_threads) {
+  const size_t n = x.shape(0), k = x.shape(1), n_tasks = weights.shape(1);
+  require(has_shape(weights, {k, n_tasks}) && has_shape(out, {n, n_tasks}),
+          "x must be (N, K), weights (K, T), out (N, T)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n, n_threads, [&](int i) {
+    kernel.weighted_squares(x.data() + i * k, weights.data(), k, n_tasks, out.data() + i * n_tasks);
+  });
+}
+
+}  // namespace
+
+void bayespa::bind_linalg(nb::module_& m) {
+  const auto n_threads = nb::arg("n_threads") = 1;
+  const auto factors = array_arg("factors"), x = array_arg("x"), out = array_arg("out");
+  m.def("cholesky", &cholesky, array_arg("matrices"), factors, array_arg("failed"), n_threads);
+  m.def("log_determinant", &log_determinant, factors, out, n_threads);
+  m.def("solve", &solve, factors, x, n_threads);
+  m.def("quadratic", &quadratic, factors, x, out, n_threads);
+  m.def("inverse", &inverse, factors, out, n_threads);
+  m.def("weighted_squares", &weighted_squares, x, array_arg("weights"), out, n_threads);
+}

@@ -1,0 +1,141 @@
+// Each algorithm below is rows from which multiples of earlier rows are subtracted, one after the other. Taking four
+// earlier rows at a time and four rows at once saves memory traffic and leaves the order, hence the bits, as they are.
+#include "elementary.h"
+#include "linalg.h"
+
+namespace bayespa {
+namespace {
+
+constexpr int64_t kBlock = 4;
+
+// y -= c x
+inline void subtract(double* __restrict y, double c, const double* __restrict x, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) y[j] = y[j] - c * x[j];
+}
+
+// y -= c0 x[0], then c1 x[step], c2 x[2 step], c3 x[3 step]
+inline void subtract4(double* __restrict y, double c0, double c1, double c2, double c3, const double* __restrict x,
+                      int64_t step, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) {
+    y[j] = (((y[j] - c0 * x[j]) - c1 * x[j + step]) - c2 * x[j + 2 * step]) - c3 * x[j + 3 * step];
+  }
+}
+
+inline void divide(double* y, double c, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) y[j] /= c;
+}
+
+inline void copy_upper_to_lower(double* a, int64_t k) {
+  for (int64_t i = 0; i < k; ++i) {
+    for (int64_t j = 0; j < i; ++j) a[i * k + j] = a[j * k + i];
+  }
+}
+
+inline void copy_lower_to_upper(double* a, int64_t k) {
+  for (int64_t i = 0; i < k; ++i) {
+    for (int64_t j = 0; j < i; ++j) a[j * k + i] = a[i * k + j];
+  }
+}
+
+int64_t cholesky(const double* a, int64_t k, double* factor) {
+  for (int64_t begin = 0; begin < k; begin += kBlock) {
+    const int64_t end = begin + kBlock < k ? begin + kBlock : k;
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = i; j < k; ++j) factor[i * k + j] = a[i * k + j];
+    }
+    for (int64_t p = 0; p < begin; p += kBlock) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double* r = factor + p * k + i;  // R[p, i]: the multiple of row p
+        subtract4(factor + i * k + i, r[0], r[k], r[2 * k], r[3 * k], r, k, k - i);
+      }
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      double* row = factor + i * k + i;
+      for (int64_t p = begin; p < i; ++p) subtract(row, factor[p * k + i], factor + p * k + i, k - i);
+      if (!(*row > 0. && *row < __builtin_inf())) return i;
+      const double pivot = __builtin_sqrt(*row);
+      *row = pivot;
+      divide(row + 1, pivot, k - i - 1);
+    }
+  }
+  copy_upper_to_lower(factor, k);
+  return -1;
+}
+
+double log_determinant(const double* factor, int64_t k) {
+  double sum = 0.;
+  for (int64_t i = 0; i < k; ++i) sum += log64(factor[i * k + i]);
+  return 2. * sum;
+}
+
+// x becomes R'^-1 x.
+inline void solve_lower(const double* factor, int64_t k, double* x) {
+  for (int64_t i = 0; i < k; ++i) {
+    x[i] /= factor[i * k + i];
+    subtract(x + i + 1, x[i], factor + i * k + i + 1, k - i - 1);
+  }
+}
+
+void solve(const double* factor, int64_t k, double* x) {
+  solve_lower(factor, k, x);
+  for (int64_t i = k - 1; i >= 0; --i) {
+    x[i] /= factor[i * k + i];
+    subtract(x, x[i], factor + i * k, i);
+  }
+}
+
+double quadratic(const double* factor, int64_t k, const double* x, double* work) {
+  for (int64_t i = 0; i < k; ++i) work[i] = x[i];
+  solve_lower(factor, k, work);
+  double sum = 0.;
+  for (int64_t i = 0; i < k; ++i) sum += work[i] * work[i];
+  return sum;
+}
+
+// Forward and backward substitution of the identity, all columns at once and only in the lower triangle: column j of
+// R'^-1 begins at row j, and of the symmetric result only rows from j on are needed.
+void inverse(const double* factor, int64_t k, double* out) {
+  for (int64_t begin = 0; begin < k; begin += kBlock) {
+    const int64_t end = begin + kBlock < k ? begin + kBlock : k;
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < end; ++j) out[i * k + j] = j == i ? 1. : 0.;
+    }
+    for (int64_t p = 0; p < begin; p += kBlock) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double* r = factor + i * k + p;  // R'[i, p]
+        subtract4(out + i * k, r[0], r[1], r[2], r[3], out + p * k, k, p + kBlock);
+      }
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t p = begin; p < i; ++p) subtract(out + i * k, factor[i * k + p], out + p * k, p + 1);
+      divide(out + i * k, factor[i * k + i], i + 1);
+    }
+  }
+  for (int64_t end = k; end > 0; end -= kBlock) {
+    const int64_t begin = end > kBlock ? end - kBlock : 0;
+    for (int64_t p = k - 1; p >= end; p -= kBlock) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double* r = factor + i * k + p;  // R[i, p]
+        subtract4(out + i * k, r[0], r[-1], r[-2], r[-3], out + p * k, -k, i + 1);
+      }
+    }
+    for (int64_t i = end - 1; i >= begin; --i) {
+      for (int64_t p = end - 1; p > i; --p) subtract(out + i * k, factor[i * k + p], out + p * k, i + 1);
+      divide(out + i * k, factor[i * k + i], i + 1);
+    }
+  }
+  copy_lower_to_upper(out, k);
+}
+
+void weighted_squares(const double* x, const double* weights, int64_t k, int64_t n, double* out) {
+  for (int64_t t = 0; t < n; ++t) out[t] = 0.;
+  for (int64_t i = 0; i < k; ++i) {
+    const double square = x[i] * x[i];
+    for (int64_t t = 0; t < n; ++t) out[t] += square * weights[i * n + t];
+  }
+}
+
+constexpr LinalgKernels linalg_kernels = {cholesky, log_determinant, solve, quadratic, inverse, weighted_squares};
+
+}  // namespace
+}  // namespace bayespa

@@ -1,0 +1,83 @@
+"""The linear algebra of native/linalg.inc.h, one matrix and one elimination step at a time.
+
+The native kernels take four steps at a time. That changes no bit: each element still has the same products
+subtracted from it in the same order.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa.reference.elementary import log64
+
+Floats = NDArray[np.float64]
+
+
+def cholesky(matrices: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Twin of :func:`bayespa.linalg.cholesky`."""
+    factors = np.triu(matrices)
+    failed = np.full(len(matrices), -1)
+    for t, r in enumerate(factors):
+        for i, row in enumerate(r):
+            if not 0.0 < row[i] < np.inf:
+                failed[t] = i
+                break
+            row[i] = np.sqrt(row[i])
+            row[i + 1 :] /= row[i]
+            r[i + 1 :, i + 1 :] -= np.triu(row[i + 1 :, None] * row[i + 1 :])
+    return factors + np.triu(factors, 1).swapaxes(1, 2), failed
+
+
+def log_determinant(factors: Floats) -> Floats:
+    """Twin of :func:`bayespa.linalg.log_determinant`."""
+    pivots = log64(np.diagonal(factors, axis1=1, axis2=2))
+    return 2.0 * np.cumsum(pivots, axis=1)[:, -1]
+
+
+def _solve_lower(r: Floats, x: Floats) -> None:
+    for i in range(len(r)):
+        x[i] /= r[i, i]
+        x[i + 1 :] -= np.multiply.outer(r[i, i + 1 :], x[i])
+
+
+def _solve_upper(r: Floats, x: Floats) -> None:
+    for i in reversed(range(len(r))):
+        x[i] /= r[i, i]
+        x[:i] -= np.multiply.outer(r[:i, i], x[i])
+
+
+def solve(factors: Floats, x: Floats) -> Floats:
+    """Twin of :func:`bayespa.linalg.solve`."""
+    solution = x.copy()
+    for r, column in zip(factors, solution, strict=True):
+        _solve_lower(r, column)
+        _solve_upper(r, column)
+    return solution
+
+
+def quadratic(factors: Floats, x: Floats) -> Floats:
+    """Twin of :func:`bayespa.linalg.quadratic`."""
+    out = np.empty((len(factors), len(x)))
+    for t, r in enumerate(factors):
+        y = x.T.copy()
+        _solve_lower(r, y)
+        out[t] = np.cumsum(y * y, axis=0)[-1]
+    return out
+
+
+def inverse(factors: Floats) -> Floats:
+    """Twin of :func:`bayespa.linalg.inverse`."""
+    out = np.empty_like(factors)
+    for t, r in enumerate(factors):
+        columns = np.eye(len(r))
+        _solve_lower(r, columns)
+        _solve_upper(r, columns)
+        out[t] = np.tril(columns) + np.tril(columns, -1).T
+    return out
+
+
+def weighted_squares(x: Floats, weights: Floats) -> Floats:
+    """Twin of :func:`bayespa.linalg.weighted_squares`."""
+    out = np.zeros((len(x), weights.shape[1]))
+    for i, row in enumerate(weights):
+        out += (x[:, i] * x[:, i])[:, None] * row
+    return out
