@@ -1,0 +1,27 @@
+"""Conjugate posteriors as natural parameters: learning is addition.
+
+A posterior is a few arrays, a mini-batch contributes statistics of the same shape, and all that happens to
+posteriors is arithmetic on them::
+
+    posterior + statistics              learn a mini-batch
+    posterior - before + now            learn it again, counted once
+    posterior.discounted(rho, prior)    forget: prior + rho (posterior - prior)
+    posterior.merge(other, prior)       join two learners: posterior + other - prior
+    posterior.extended(prior)           make room for new tasks, words, topics or features
+
+Statistics, and differences of posteriors, have the type of the posterior without being a distribution:
+``require_proper`` and the expectations refuse them. A posterior does not hold its prior; where one is needed
+it is an argument, and costs no memory, because the entries of a prior share one value.
+
+Arrays are float64, with tasks, topics or sticks along the first axis. Those that kernels read by feature or
+by word are feature-major in memory, through all operations: ``shift`` of a diagonal or isotropic Gaussian,
+``precision`` of a diagonal one and ``concentration`` of a Dirichlet are transposed views of C-contiguous
+(D, T) and (W, K) buffers.
+"""
+
+from bayespa.posteriors.dirichlet import Dirichlet
+from bayespa.posteriors.gaussian import Gaussian
+from bayespa.posteriors.posterior import Posterior
+from bayespa.posteriors.sticks import Sticks
+
+__all__ = ["Dirichlet", "Gaussian", "Posterior", "Sticks"]

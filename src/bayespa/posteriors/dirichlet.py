@@ -1,0 +1,104 @@
+"""Dirichlet posteriors of topics over words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayespa.elementary import digamma, exp_digamma, log_gamma
+from bayespa.posteriors.posterior import IMPROPER, Floats, Posterior, finite, positive
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Dirichlet(Posterior):
+    """Dirichlet distributions of K topics over W words.
+
+    Parameters
+    ----------
+    concentration : array of shape (K, W)
+        Δ: the prior's value plus the words counted. Used, not copied, if it is the transposed view of a
+        C-contiguous (W, K) array of float64: ``+=`` writes into it.
+
+    Examples
+    --------
+    >>> topics = Dirichlet.prior(n_topics=2, n_words=3, eta=0.5) + Dirichlet([[4, 0, 0], [0, 1, 1]])
+    >>> topics.mean(words=[0, 2])
+    array([[0.81818182, 0.09090909],
+           [0.14285714, 0.42857143]])
+    """
+
+    names = ("concentration",)
+
+    def __init__(self, concentration: ArrayLike) -> None:
+        array = finite("concentration", concentration)
+        if array.ndim != 2:
+            raise ValueError(f"concentration has shape {array.shape}; it must be (topics, words)")
+        self._arrays = (np.asarray(array, order="F"),)
+
+    @classmethod
+    def prior(cls, n_topics: int, n_words: int, eta: float) -> Self:
+        """Return Dir(eta, ..., eta) for every topic."""
+        return cls._of(np.broadcast_to(positive("eta", eta), (n_topics, n_words)))
+
+    @property
+    def concentration(self) -> Floats:
+        """Natural parameters Δ, shape (K, W): a transposed view of a (W, K) array."""
+        return self._arrays[0]
+
+    def __repr__(self) -> str:
+        n_topics, n_words = self.concentration.shape
+        return f"<Dirichlet: {n_topics} topics, {n_words} words>"
+
+    def require_proper(self) -> Self:
+        """Return this Dirichlet if every concentration is positive, else raise ValueError."""
+        self._rows(None)
+        return self
+
+    def _rows(self, words: ArrayLike | None) -> Floats:
+        """Return the concentrations of all words or of some, shape (words, K), C-contiguous."""
+        index = np.arange(self.concentration.shape[1]) if words is None else np.asarray(words)
+        rows = self.concentration.T if words is None else self.concentration.T[index]
+        if not (rows > 0.0).all():
+            row, topic = np.argwhere(~(rows > 0.0))[0]
+            raise ValueError(
+                f"the concentration of word {index[row]} in topic {topic} is {rows[row, topic]!s}, "
+                f"not positive; {IMPROPER}"
+            )
+        return np.ascontiguousarray(rows)
+
+    def totals(self) -> Floats:
+        """Return Σ_w Δ_kw of each topic, shape (K,)."""
+        totals: Floats = self.concentration.sum(axis=1)
+        return totals
+
+    def mean(self, words: ArrayLike | None = None) -> Floats:
+        """Return E[Φ] of all words, or of those with the indices `words`: (K, words)."""
+        return (self._rows(words) / self.totals()).T
+
+    def mean_log(self, words: ArrayLike | None = None, *, n_threads: int = 1) -> Floats:
+        """Return E[log Φ] of all words, or of those with the indices `words`: (K, words)."""
+        return (digamma(self._rows(words), n_threads) - digamma(self.totals())).T
+
+    def exp_mean_log(self, words: ArrayLike | None = None, *, n_threads: int = 1) -> Floats:
+        """Return exp(E[log Φ]) of all words, or of those with the indices `words`: (K, words)."""
+        return (exp_digamma(self._rows(words), n_threads) / exp_digamma(self.totals())).T
+
+    def kl(self, other: Self) -> Floats:
+        """Return the Kullback-Leibler divergence KL(self || other) of each topic, shape (K,)."""
+        self._pairs(other)
+        return dirichlet_kl(self._rows(None), other._rows(None))
+
+
+def dirichlet_kl(a: Floats, b: Floats) -> Floats:
+    """Return KL(Dir(a[:, k]) || Dir(b[:, k])) of each column k."""
+    kl: Floats = _divergence(a, b).sum(axis=0) - _divergence(a.sum(axis=0), b.sum(axis=0))
+    return np.maximum(kl, 0.0)  # below zero by rounding only
+
+
+def _divergence(a: Floats, b: Floats) -> Floats:
+    """Return the Bregman divergence of log-gamma: exactly zero where b = a."""
+    return log_gamma(b) - log_gamma(a) - digamma(a) * (b - a)

@@ -1,0 +1,248 @@
+"""Gaussian posteriors of the weights of many tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayespa import linalg
+from bayespa.elementary import log
+from bayespa.posteriors.posterior import IMPROPER, Floats, Posterior, finite, positive
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Structure = Literal["full", "diagonal", "isotropic"]
+
+
+class Gaussian(Posterior):
+    """Normal distributions of T weight vectors of D numbers, one for each task.
+
+    Parameters
+    ----------
+    shift : array of shape (T, D)
+        h = Σ⁻¹μ.
+    precision : array of shape (T, D, D), (T, D) or (T,)
+        P = Σ⁻¹; its shape says whether the structure is full, diagonal or isotropic. A full precision must be
+        exactly symmetric, and stays so.
+
+    Arrays of the right type and memory order are used, not copied: ``+=`` writes into them.
+
+    Examples
+    --------
+    >>> prior = Gaussian.prior(n_tasks=2, dim=3, scale=0.5, structure="diagonal")
+    >>> posterior = prior + Gaussian([[4, 0, 0], [0, 6, 0]], [[4, 0, 0], [0, 8, 0]])
+    >>> posterior.mean()
+    array([[0.5, 0. , 0. ],
+           [0. , 0.5, 0. ]])
+    """
+
+    names = ("shift", "precision")
+
+    def __init__(self, shift: ArrayLike, precision: ArrayLike) -> None:
+        h, p = finite("shift", shift), finite("precision", precision)
+        if h.ndim != 2:
+            raise ValueError(f"shift has shape {h.shape}; it must be (tasks, dimensions)")
+        n_tasks, dim = h.shape
+        full, diagonal, isotropic = (n_tasks, dim, dim), (n_tasks, dim), (n_tasks,)
+        if p.shape not in (full, diagonal, isotropic):
+            raise ValueError(
+                f"precision has shape {p.shape}; a shift of shape {h.shape} needs {full} (full), {diagonal} "
+                f"(diagonal) or {isotropic} (isotropic)"
+            )
+        if p.ndim == 3 and (p != p.swapaxes(1, 2)).any():
+            t, i, j = np.argwhere(p != p.swapaxes(1, 2))[0]
+            raise ValueError(
+                f"the precision of task {t} is not symmetric: [{i}, {j}] is {p[t, i, j]!s} and [{j}, {i}] is "
+                f"{p[t, j, i]!s}; pass (P + P.swapaxes(1, 2)) / 2"
+            )
+        order: Literal["C", "F"] = "C" if p.ndim == 3 else "F"
+        self._arrays = np.asarray(h, order=order), np.asarray(p, order=order)
+
+    @classmethod
+    def prior(
+        cls,
+        n_tasks: int,
+        dim: int,
+        scale: float = 1.0,
+        bias_scale: float = 0.0,
+        structure: Structure = "full",
+    ) -> Self:
+        """Return N(0, scale² I + bias_scale² 11ᵀ) for every task.
+
+        Parameters
+        ----------
+        n_tasks, dim : int
+            T and D.
+        scale : float
+            Standard deviation v of a weight.
+        bias_scale : float
+            Standard deviation v_b of a number added to all weights: a bias, where features sum to one as
+            topic proportions do. Needs the full structure.
+        structure : {"full", "diagonal", "isotropic"}
+            What the posterior can express of the covariance within a task.
+
+        Examples
+        --------
+        >>> Gaussian.prior(1, 2, scale=2.0, bias_scale=3.0).covariance().round(12)
+        array([[[13.,  9.],
+                [ 9., 13.]]])
+        """
+        weight, bias = positive("scale", scale) ** 2, bias_scale**2
+        if not 0.0 <= bias < np.inf:
+            raise ValueError(f"bias_scale is {bias_scale}; it must be finite")
+        if bias and structure != "full":
+            raise ValueError(f"bias_scale makes weights covary: it needs structure 'full', not {structure!r}")
+        value: ArrayLike = 1.0 / weight
+        if structure == "full":
+            shape: tuple[int, ...] = (n_tasks, dim, dim)
+            value = np.eye(dim) / weight - bias / (weight * (weight + dim * bias))  # Sherman-Morrison
+        elif structure == "diagonal":
+            shape = (n_tasks, dim)
+        elif structure == "isotropic":
+            shape = (n_tasks,)
+        else:
+            raise ValueError(f"structure is {structure!r}; use one of {', '.join(get_args(Structure))}")
+        return cls._of(np.broadcast_to(0.0, (n_tasks, dim)), np.broadcast_to(value, shape))
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        return "C" if self.structure == "full" else "F"
+
+    @property
+    def shift(self) -> Floats:
+        """Natural parameter h = Σ⁻¹μ, shape (T, D)."""
+        return self._arrays[0]
+
+    @property
+    def precision(self) -> Floats:
+        """Natural parameter P = Σ⁻¹, shape (T, D, D), (T, D) or (T,)."""
+        return self._arrays[1]
+
+    @property
+    def structure(self) -> Structure:
+        """Form of the covariance within a task."""
+        structures: dict[int, Structure] = {3: "full", 2: "diagonal", 1: "isotropic"}
+        return structures[self.precision.ndim]
+
+    def __repr__(self) -> str:
+        n_tasks, dim = self.shift.shape
+        return f"<Gaussian: {n_tasks} tasks, {dim} dimensions, {self.structure}>"
+
+    def extended(self, prior: Self) -> Self:
+        """Grow to the size of `prior`: new tasks and new dimensions are as in the prior.
+
+        Examples
+        --------
+        >>> Gaussian([[1.0, 2.0]], [3.0]).extended(Gaussian.prior(2, 3, structure="isotropic")).shift
+        array([[1., 2., 0.],
+               [0., 0., 0.]])
+        """
+        result = super().extended(prior)
+        dim = self.shift.shape[1]
+        if self.structure == "full" and result.precision[:, :dim, dim:].any():
+            raise ValueError(
+                f"the prior makes new dimensions covary with the first {dim}, whose posterior would not stay "
+                "as it is; use bias_scale=0 where dimensions are to be added"
+            )
+        return result
+
+    def require_proper(self) -> Self:
+        """Return this Gaussian if every precision is positive definite, else raise ValueError."""
+        if self.structure == "full":
+            self._factors()
+        else:
+            self._scalars()
+        return self
+
+    def _factors(self, n_threads: int = 1) -> Floats:
+        """Return the Cholesky factors of full precisions."""
+        factors, failed = linalg.cholesky(self.precision, n_threads=n_threads)
+        if (failed >= 0).any():
+            task = np.argmax(failed >= 0)
+            raise ValueError(
+                f"the precision of task {task} is not positive definite (elimination stops at dimension "
+                f"{failed[task]}); {IMPROPER}"
+            )
+        return factors
+
+    def _scalars(self) -> Floats:
+        """Return diagonal or isotropic precisions in a shape that broadcasts against (T, D)."""
+        precision = self.precision if self.structure == "diagonal" else self.precision[:, None]
+        if not (precision > 0.0).all():
+            task, i = np.argwhere(~(precision > 0.0))[0]
+            raise ValueError(
+                f"the precision of task {task} is not positive ({precision[task, i]!s} at dimension {i}); "
+                f"{IMPROPER}"
+            )
+        return precision
+
+    def moments(self, *, n_threads: int = 1) -> tuple[Floats, Floats]:
+        """Return the mean μ (T, D) and the covariance Σ in the shape of `precision`: both for one price."""
+        if self.structure == "full":
+            factors = self._factors(n_threads)
+            mean = linalg.solve(factors, self.shift, n_threads=n_threads)
+            return mean, linalg.inverse(factors, n_threads=n_threads)
+        mean = np.divide(self.shift, self._scalars(), order="F")
+        return mean, np.divide(1.0, self.precision, order="F")
+
+    def mean(self, *, n_threads: int = 1) -> Floats:
+        """Return μ, shape (T, D)."""
+        if self.structure == "full":
+            return linalg.solve(self._factors(n_threads), self.shift, n_threads=n_threads)
+        return self.moments()[0]
+
+    def covariance(self, *, n_threads: int = 1) -> Floats:
+        """Return Σ in the shape of `precision`: (T, D, D), (T, D) or (T,)."""
+        return self.moments(n_threads=n_threads)[1]
+
+    def variance(self, *, n_threads: int = 1) -> Floats:
+        """Return the variance of each weight, shape (T, D) whatever the structure."""
+        covariance = self.covariance(n_threads=n_threads)
+        if self.structure == "full":
+            return np.diagonal(covariance, axis1=1, axis2=2).copy()
+        if self.structure == "isotropic":
+            covariance = covariance[:, None]
+        return np.array(np.broadcast_to(covariance, self.shift.shape), order="F")
+
+    def quadratic(self, x: ArrayLike, *, n_threads: int = 1) -> Floats:
+        """Return xᵀΣx, the variance of the margin wᵀx, of each row of x (N, D) and each task: (N, T).
+
+        Examples
+        --------
+        >>> Gaussian.prior(2, 3, scale=2.0).quadratic([[1.0, 0.0, 2.0]])
+        array([[20., 20.]])
+        """
+        rows = finite("x", x)
+        dim = self.shift.shape[1]
+        if rows.ndim != 2 or rows.shape[1] != dim:
+            raise ValueError(f"x has shape {rows.shape}; it must be (N, {dim})")
+        if self.structure == "full":
+            return linalg.quadratic(self._factors(n_threads), rows, n_threads=n_threads).T
+        if self.structure == "diagonal":
+            return linalg.weighted_squares(rows, self.covariance().T, n_threads=n_threads)
+        return linalg.weighted_squares(rows, np.ones((dim, 1)), n_threads=n_threads) * self.covariance()
+
+    def kl(self, other: Self, *, n_threads: int = 1) -> Floats:
+        """Return the Kullback-Leibler divergence KL(self || other) of each task, shape (T,).
+
+        Examples
+        --------
+        >>> prior = Gaussian.prior(1, 2, structure="isotropic")
+        >>> (prior + Gaussian([[1.0, 0.0]], [0.0])).kl(prior)
+        array([0.5])
+        """
+        self._pairs(other)
+        if self.structure == "full":
+            p, q = self._factors(n_threads), other._factors(n_threads)
+            d = linalg.solve(p, self.shift) - linalg.solve(q, other.shift)
+            second_moment = linalg.inverse(p, n_threads=n_threads) + d[:, :, None] * d[:, None, :]
+            kl: Floats = (other.precision * second_moment).sum(axis=(1, 2)) - self.shift.shape[1]
+            kl += linalg.log_determinant(p) - linalg.log_determinant(q)
+        else:
+            ratio = other._scalars() / self._scalars()
+            d = self.mean() - other.mean()
+            kl = (ratio - 1.0 - log(ratio) + other._scalars() * d * d).sum(axis=1)
+        return np.maximum(0.5 * kl, 0.0)  # below zero by rounding only
