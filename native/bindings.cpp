@@ -9,5 +9,6 @@ NB_MODULE(_native, m) {
   m.def("isa", [] { return std::string(kernels().isa); });
   bind_elementary(m);
   bind_linalg(m);
+  bind_linear(m);
   bind_random(m);
 }

@@ -3,6 +3,7 @@
 
 #include "elementary_kernels.h"
 #include "linalg.h"
+#include "linear_step.h"
 #include "random_kernels.h"
 
 namespace bayespa {
@@ -11,6 +12,7 @@ struct Kernels {
   const char* isa;
   ElementaryKernels elementary;
   LinalgKernels linalg;
+  LinearKernels linear;
   RandomKernels random;
 };
 

@@ -5,6 +5,7 @@
 #include "elementary_kernels.inc.h"
 #include "kernels.h"
 #include "linalg.inc.h"
+#include "linear_step.inc.h"
 #include "random_kernels.inc.h"
 
 #define BAYESPA_JOIN_(a, b) a##b
@@ -19,6 +20,7 @@ const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     BAYESPA_STRING(BAYESPA_ISA),
     elementary_kernels,
     linalg_kernels,
+    linear_kernels,
     random_kernels,
 };
 

@@ -1,3 +1,12 @@
-"""Online Bayesian max-margin learning: posteriors that add, classifiers and topics from a stream in one pass."""
+"""Online Bayesian max-margin learning: classifiers and topics from a stream, in one pass."""
+
+from bayespa.linear import (
+    BayesPAClassifier,
+    BayesPARegressor,
+    PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor,
+)
 
 __version__ = "0.1.0"
+
+__all__ = ["BayesPAClassifier", "BayesPARegressor", "PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]

@@ -76,6 +76,15 @@ def grid(*shape: int) -> Addresses:
     return addresses
 
 
+def permutation(key: int, n: int) -> NDArray[np.int64]:
+    """Return 0, ..., n - 1 in random order.
+
+    >>> permutation(7, 5).tolist()
+    [2, 4, 3, 1, 0]
+    """
+    return np.argsort(uniform(key, grid(n)), kind="stable")
+
+
 def uniform(key: int, addresses: Addresses, n_threads: int = 1) -> Draws:
     """Draw uniformly from the open interval (0, 1).
 

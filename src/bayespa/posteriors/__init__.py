@@ -21,7 +21,8 @@ by word are feature-major in memory, through all operations: ``shift`` of a diag
 
 from bayespa.posteriors.dirichlet import Dirichlet
 from bayespa.posteriors.gaussian import Gaussian
-from bayespa.posteriors.posterior import Posterior
+from bayespa.posteriors.joint import Joint
+from bayespa.posteriors.posterior import Columns, Posterior
 from bayespa.posteriors.sticks import Sticks
 
-__all__ = ["Dirichlet", "Gaussian", "Posterior", "Sticks"]
+__all__ = ["Columns", "Dirichlet", "Gaussian", "Joint", "Posterior", "Sticks"]

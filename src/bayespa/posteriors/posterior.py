@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,33 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Floats = NDArray[np.float64]
+
+
+P = TypeVar("P", bound="Posterior")
+
+
+@dataclass(frozen=True)
+class Columns(Generic[P]):
+    """Statistics of some columns of a posterior only: a mini-batch knows few words of a large vocabulary.
+
+    Parameters
+    ----------
+    columns : array of shape (u,), int64
+        Different columns, such as the words of a mini-batch.
+    part : Posterior
+        Statistics whose arrays have u columns.
+
+    Examples
+    --------
+    >>> from bayespa.posteriors import Dirichlet
+    >>> posterior = Dirichlet.prior(1, 5, eta=0.5).copy()
+    >>> posterior += Columns(np.array([1, 4]), Dirichlet([[2, 3]]))
+    >>> posterior.concentration
+    array([[0.5, 2.5, 0.5, 0.5, 3.5]])
+    """
+
+    columns: NDArray[np.int64]
+    part: P
 
 
 class Posterior(ABC):
@@ -61,18 +89,22 @@ class Posterior(ABC):
 
     __rmul__ = __mul__
 
-    def __iadd__(self, other: Self) -> Self:
-        if not self._writeable():
-            return self + other
-        for a, b in self._pairs(other):
-            a += b
-        return self
+    def __iadd__(self, other: Self | Columns[Self]) -> Self:
+        return self._update(np.add, other)
 
-    def __isub__(self, other: Self) -> Self:
+    def __isub__(self, other: Self | Columns[Self]) -> Self:
+        return self._update(np.subtract, other)
+
+    def _update(self, operation: np.ufunc, other: Self | Columns[Self]) -> Self:
         if not self._writeable():
-            return self - other
-        for a, b in self._pairs(other):
-            a -= b
+            return self.copy()._update(operation, other)
+        if isinstance(other, Columns):
+            self._require_same_type(other.part)
+            for a, b in zip(self._arrays, other.part._arrays, strict=True):
+                a.T[other.columns] = operation(a.T[other.columns], b.T)
+        else:
+            for a, b in self._pairs(other):
+                operation(a, b, out=a)
         return self
 
     def __eq__(self, other: object) -> bool:

@@ -1,0 +1,120 @@
+"""Examples and targets as the native linear steps read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bayespa import _native
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sparse examples; weights for them are feature-major, (n_columns + 1, tasks), with the bias in the last row."""
+
+    indptr: Integers  # (n + 1,)
+    indices: NDArray[np.int32]
+    values: Floats
+    n_columns: int
+    bias: float  # the value of the feature that every example has; 0: no intercept
+
+    @classmethod
+    def of(cls, X: Any, bias: float) -> Rows:
+        """Make rows of a finite array or sparse matrix of shape (n, n_columns)."""
+        csr = sparse.csr_matrix(X, dtype=np.float64)
+        csr.sum_duplicates()
+        indices = csr.indices.astype(np.int32, copy=False)
+        return cls(csr.indptr.astype(np.int64, copy=False), indices, csr.data, csr.shape[1], bias)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    def slice(self, first: int, last: int) -> Rows:
+        """Return the rows from `first` up to, not including, `last`."""
+        start, stop = self.indptr[first], self.indptr[last]
+        return replace(
+            self,
+            indptr=self.indptr[first : last + 1] - start,
+            indices=self.indices[start:stop],
+            values=self.values[start:stop],
+        )
+
+    def take(self, order: Integers) -> Rows:
+        """Return the rows in another order."""
+        n_entries = np.diff(self.indptr)[order]
+        indptr = np.concatenate(([0], np.cumsum(n_entries)))
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[order] - indptr[:-1], n_entries)
+        return replace(self, indptr=indptr, indices=self.indices[entries], values=self.values[entries])
+
+    def compact(self) -> tuple[Integers, Rows]:
+        """Return the columns in use, the bias last, and the same rows over these columns alone."""
+        columns, indices = np.unique(self.indices, return_inverse=True)
+        rows = replace(self, indices=indices.astype(np.int32), n_columns=len(columns))
+        return np.append(columns, self.n_columns).astype(np.int64), rows
+
+    def squared(self) -> Rows:
+        """Return x² of every entry, for variances: xᵀΣx with diagonal Σ is linear in x²."""
+        return replace(self, values=self.values * self.values, bias=self.bias * self.bias)
+
+    def decide(self, weights: Floats, n_threads: int = 1) -> Floats:
+        """Return wᵀx of every row and task, (n, tasks), for weights (n_columns + 1, tasks)."""
+        out = np.empty((self.n, weights.shape[1]))
+        _native.decide(self, np.ascontiguousarray(weights), out, n_threads)
+        return out
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What T tasks want of n rows: a class for a classifier, values for a regressor."""
+
+    labels: NDArray[np.int32] | None  # (n,): task t wants +1 where labels == t, else -1
+    values: Floats | None  # (n, T)
+    cost: Floats  # (n,): weight of an example
+    n_tasks: int
+    margin: float
+
+    def loss(self, f: Floats) -> float:
+        """Return the hinge or epsilon-insensitive loss of margins f (n, T), summed with all weights."""
+        if self.labels is None:
+            excess = np.abs(self.values - f) - self.margin
+        else:
+            positive = self.labels[:, None] == np.arange(self.n_tasks)
+            excess = self.margin - np.where(positive, f, -f)
+        return float((self.cost[:, None] * np.maximum(excess, 0.0)).sum())
+
+    def take(self, rows: Integers | slice) -> Targets:
+        """Return the targets of some rows."""
+        return replace(
+            self,
+            labels=None if self.labels is None else np.ascontiguousarray(self.labels[rows]),
+            values=None if self.values is None else np.ascontiguousarray(self.values[rows]),
+            cost=np.ascontiguousarray(self.cost[rows]),
+        )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A mini-batch: rows and what is wanted of them."""
+
+    rows: Rows
+    targets: Targets
+
+    def take(self, order: Integers) -> Batch:
+        """Return the examples in another order."""
+        return Batch(self.rows.take(order), self.targets.take(order))
+
+    def split(self, size: int | None) -> list[Batch]:
+        """Cut into mini-batches of `size` examples; None: all in one."""
+        n = self.rows.n
+        size = size or n
+        cuts = [(i, min(i + size, n)) for i in range(0, n, size)]
+        return [Batch(self.rows.slice(i, j), self.targets.take(slice(i, j))) for i, j in cuts]

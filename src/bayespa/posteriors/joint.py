@@ -1,0 +1,90 @@
+"""Several posteriors as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bayespa.posteriors.posterior import Floats, Posterior
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Joint:
+    """Independent posteriors under one name each, with the arithmetic of one posterior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespa.posteriors import Columns, Dirichlet, Gaussian
+    >>> prior = Joint(topics=Dirichlet.prior(2, 3, eta=0.5), weights=Gaussian.prior(1, 2))
+    >>> posterior = prior.copy()
+    >>> posterior += Joint(topics=Columns(np.array([0]), Dirichlet([[1], [2]])), weights=prior["weights"])
+    >>> posterior["topics"].concentration
+    array([[1.5, 0.5, 0.5],
+           [2.5, 0.5, 0.5]])
+    """
+
+    def __init__(self, **parts: Any) -> None:
+        self.parts: dict[str, Any] = parts
+
+    def __getitem__(self, name: str) -> Any:
+        return self.parts[name]
+
+    def __iadd__(self, statistics: Joint) -> Self:
+        for name, part in statistics.parts.items():
+            self.parts[name] += part
+        return self
+
+    def __isub__(self, statistics: Joint) -> Self:
+        for name, part in statistics.parts.items():
+            self.parts[name] -= part
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Joint) and self.parts == other.parts
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, as every posterior
+
+    def _each(self, method: str, *others: Any) -> Self:
+        return type(self)(
+            **{
+                name: getattr(part, method)(*(o[name] if isinstance(o, Joint) else o for o in others))
+                for name, part in self.parts.items()
+            }
+        )
+
+    def copy(self) -> Self:
+        """Return posteriors with arrays of their own."""
+        return self._each("copy")
+
+    def discounted(self, rho: float, prior: Self) -> Self:
+        """Forget: prior + rho (posterior - prior), in every part."""
+        return self._each("discounted", rho, prior)
+
+    def merge(self, other: Self, prior: Self) -> Self:
+        """Join two learners: self + other - prior, in every part."""
+        return self._each("merge", other, prior)
+
+    def extended(self, prior: Self) -> Self:
+        """Grow every part to the size it has in `prior`."""
+        return self._each("extended", prior)
+
+    def to_arrays(self) -> dict[str, Floats]:
+        """Return all natural parameters, by ``part.array``."""
+        return {
+            f"{name}.{key}": a for name, part in self.parts.items() for key, a in part.to_arrays().items()
+        }
+
+    @classmethod
+    def from_arrays(cls, types: Mapping[str, type[Posterior]], arrays: Mapping[str, Floats]) -> Self:
+        """Make the parts, each of the type that `types` says, of what `to_arrays` returned."""
+        return cls(
+            **{
+                name: kind.from_arrays(
+                    {key.split(".", 1)[1]: a for key, a in arrays.items() if key.split(".", 1)[0] == name}
+                )
+                for name, kind in types.items()
+            }
+        )
