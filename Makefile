@@ -1,0 +1,72 @@
+# `make` lists the targets. Everything is installed into .venv, nothing elsewhere.
+#   PYTHON=python3.12   another interpreter (the environment is made again when its version changes)
+#   ARGS="-k random"    arguments for pytest, the demo or the benchmarks
+PYTHON ?= python3
+VENV := .venv
+ARGS ?=
+
+BIN := $(VENV)/bin
+# --no-compile: bytecode of what is never imported takes as long as the downloads.
+INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install --no-compile
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint wheel-test asan tsan bench docs clean preflight
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: $(VENV)/.extra-plot  ## learn 20 arXiv categories from a stream and write demo-output/report.html
+	$(BIN)/bayespa demo $(ARGS)
+
+test: $(VENV)/.extra-test  ## run the whole test suite
+	$(BIN)/pytest $(ARGS)
+
+lint: $(VENV)/.extra-dev  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere and use it there
+	tools/wheel-test $(BIN)/python
+
+asan: preflight  ## run the native tests with the address and undefined-behaviour sanitizers
+	PYTHON="$(PYTHON)" tools/sanitize address $(ARGS)
+
+tsan: preflight  ## run the native tests with the thread sanitizer
+	PYTHON="$(PYTHON)" tools/sanitize thread $(ARGS)
+
+bench: $(VENV)/.extra-bench  ## measure speed and accuracy beside the peers
+	for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" $(ARGS) || exit 1; done
+
+docs: $(VENV)/.extra-docs  ## build the documentation into build/docs
+	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
+	@echo "documentation: build/docs/index.html"
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests tools benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
+
+# The environment, in stamp files: a step runs again only when what it depends on has changed.
+preflight:
+	@PYTHON="$(PYTHON)" tools/preflight
+
+$(VENV)/.python-$(VERSION): | preflight
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.build-tools: $(VENV)/.python-$(VERSION) pyproject.toml tools/install_build_tools.py | preflight
+	$(INSTALL) build
+	$(BIN)/python tools/install_build_tools.py
+	@touch $@
+
+# Editable, so Python files need no new install; without build isolation, so that only changed C++ is compiled.
+$(VENV)/.package: $(VENV)/.build-tools CMakeLists.txt $(wildcard native/*) | preflight
+	$(INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.extra-%: $(VENV)/.package
+	$(INSTALL) "bayespa[$*]"
+	@touch $@
