@@ -1,0 +1,1 @@
+"""Look at what a model has learnt: calibration, plots, reports."""
