@@ -1,0 +1,16 @@
+"""Sphinx builds the documentation with this (make docs)."""
+
+import bayespa
+
+project = "bayespa"
+copyright = "the bayespa developers"
+version = release = bayespa.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+myst_enable_extensions = ["dollarmath"]
+numpydoc_show_class_members = False  # estimators inherit dozens from scikit-learn
+# Made by scikit-learn for its metadata routing, with references to its own glossary.
+_ROUTING = "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request"
+autodoc_default_options = {"exclude-members": _ROUTING}
+html_theme = "alabaster"
+html_theme_options = {"page_width": "72rem"}
+toc_object_entries_show_parents = "hide"
