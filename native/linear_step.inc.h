@@ -186,7 +186,7 @@ void gibbs_full(const Rows& rows, const Targets& targets, double cost, TiltMetho
       const Tilt tilt = tilt_wish(wish(targets, i, t), f, s, cost, method);
       objective[t] -= tilt.log_mass;
       if (s <= 0 || (tilt.gain == 0 && tilt.ratio == 1)) continue;
-      const double shrink = (tilt.ratio - 1) / s / s;
+      const double shrink = (tilt.ratio - 1) / s;
       const double site = (1 / tilt.ratio - 1) / s;                // Sherman-Morrison: P' = P + site x x'
       const double pull = tilt.gain + site * (f + s * tilt.gain);  // h' = h + pull x
       for (int64_t a = 0; a < size; ++a) {

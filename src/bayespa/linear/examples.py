@@ -85,6 +85,13 @@ class Rows:
         _native.decide(self, np.ascontiguousarray(weights), out, n_threads)
         return out
 
+    def combined(self, shares: Floats) -> Floats:
+        """Return Σ_i shares[i, t] x_i, shape (n_columns + 1, tasks), for shares (n, tasks)."""
+        csr = sparse.csr_matrix((self.values, self.indices, self.indptr), shape=(self.n, self.n_columns))
+        features = Rows.of(csr.T)  # a row for each column, whose constant feature adds nothing
+        total = features.decide(np.vstack([shares, np.zeros_like(shares[:1])]))
+        return np.vstack([total, self.bias * shares.sum(axis=0)])
+
 
 @dataclass(frozen=True)
 class Targets:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 
 from bayespa import _native
 from bayespa.learning import Local
-from bayespa.linear.examples import Batch, Floats, Rows, Targets
+from bayespa.linear.dual import solve_dual
+from bayespa.linear.examples import Batch, Floats
 from bayespa.posteriors import Columns, Gaussian
 
 Statistics = Gaussian | Columns[Gaussian]
@@ -94,70 +93,6 @@ class LinearModel:
             self.n_threads,
         )
         return part, float(objective.sum())
-
-
-def solve_dual(
-    rows: Rows,
-    targets: Targets,
-    aggressiveness: float,
-    variance: float,
-    weights: Floats,
-    *,
-    tol: float = 1e-8,
-    max_sweeps: int = 2000,
-    n_threads: int = 1,
-) -> Floats:
-    """Solve [PA-2] by dual coordinate descent; `weights` (D + 1, T) become the new means.
-
-    Parameters
-    ----------
-    rows, targets
-        The mini-batch.
-    aggressiveness : float
-        C = 2c, the bound of a dual; infinite for a hard margin.
-    variance : float
-        Prior variance of every weight.
-    weights : array of shape (D + 1, T)
-        Prior means; overwritten.
-    tol : float
-        A sweep in which no margin moves by more than this is the last.
-    max_sweeps : int
-        A ConvergenceWarning says that so many sweeps did not reach `tol`.
-    n_threads : int
-        Threads, over the tasks; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n, T)
-        The duals τ; for regression, negative where the prediction was too large.
-    """
-    dual = np.zeros((rows.n, targets.n_tasks))
-    loss, change = np.zeros(targets.n_tasks), np.zeros(targets.n_tasks)
-    for _ in range(max_sweeps):
-        _native.aggressive(
-            rows,
-            targets,
-            order=np.arange(rows.n),
-            aggressiveness=aggressiveness,
-            squared=False,
-            variance=variance,
-            weights=weights,
-            dual=dual,
-            drift=None,
-            seen=0,
-            loss=loss,
-            change=change,
-            n_threads=n_threads,
-        )
-        if rows.n == 1 or change.max() <= tol:  # a single example is solved by its first step
-            return dual
-    warnings.warn(
-        f"the dual of a mini-batch of {rows.n} examples still moves a margin by {change.max():.1e} after "
-        f"{max_sweeps} sweeps; with a smaller cost or smaller batches it converges faster",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-    return dual
 
 
 def tilt(

@@ -215,7 +215,7 @@ def gibbs_full(
             objective[t] -= tilted.log_mass
             if s <= 0 or (tilted.gain == 0 and tilted.ratio == 1):
                 continue
-            shrink = (tilted.ratio - 1) / s / s
+            shrink = (tilted.ratio - 1) / s
             site = (1 / tilted.ratio - 1) / s  # Sherman-Morrison: P′ = P + site x xᵀ
             pull = tilted.gain + site * (f + s * tilted.gain)  # h′ = h + pull x
             mu += direction * tilted.gain  # [PA-3]
