@@ -33,8 +33,8 @@ class _BayesPA(LinearEstimator):
     posterior_: Gaussian
     n_examples_seen_: int
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, *, fresh: bool) -> None:
+        super()._check_parameters(fresh=fresh)
         require_choice("classifier", self.classifier, ("averaging", "gibbs"))
         require_choice("covariance", self.covariance, ("full", "diagonal", "isotropic"))
         require_choice("method", self.method, ("moments", "augmented"))
@@ -47,6 +47,11 @@ class _BayesPA(LinearEstimator):
         require_number("discount", self.discount, 0.0, open_=True)
         if self.discount > 1.0:
             raise ValueError(f"discount is {self.discount!r}; it must be at most 1, which forgets nothing")
+        if not fresh and self._kind != (self.classifier, self.covariance):
+            raise ValueError(
+                f"classifier and covariance were {self._kind} when learning began and are "
+                f"{(self.classifier, self.covariance)} now; set them back, or call fit to start anew"
+            )
 
     def _prior(self, n_tasks: int, dim: int) -> Gaussian:
         structure: Literal["full", "diagonal", "isotropic"] = self.covariance
@@ -58,14 +63,6 @@ class _BayesPA(LinearEstimator):
         self.posterior_ = self._prior(n_tasks, n_columns + 1).copy()
         self.n_examples_seen_ = 0
         self._kind = self.classifier, self.covariance
-
-    def _ready(self, X: Any, y: Any, *, fresh: bool, **options: Any) -> Batch:
-        if not fresh and self._kind != (self.classifier, self.covariance):
-            raise ValueError(
-                f"classifier and covariance were {self._kind} when learning began and are "
-                f"{(self.classifier, self.covariance)} now; set them back, or call fit to start anew"
-            )
-        return super()._ready(X, y, fresh=fresh, **options)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Start from the prior and learn from (X, y).

@@ -112,7 +112,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
     def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Batch:
         """Return the examples, checked; what it sets is undone by `_unchanged_on_error`."""
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, *, fresh: bool) -> None:
+        """Raise a ValueError for parameters that are wrong, or, if not `fresh`, wrong to go on with."""
         number_of_threads(self.n_jobs)
         require_number("bias_scale", self.bias_scale, 0.0, open_=True)
 
@@ -141,7 +142,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
     def _ready(self, X: Any, y: Any, *, fresh: bool, **options: Any) -> Batch:
         """Return the checked examples, with the state ready to learn them: a new one if `fresh`."""
         with self._unchanged_on_error():
-            self._check_parameters()
+            self._check_parameters(fresh=fresh)
             batch = self._check(X, y, fresh=fresh, **options)
             if fresh:
                 self._start(batch.targets.n_tasks, batch.rows.n_columns)
@@ -208,8 +209,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def _continue_tasks(self, source: Integers, sign: Floats) -> None:
         """Make task t continue task source[t], with its sign; -1: a new task."""
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, *, fresh: bool) -> None:
+        super()._check_parameters(fresh=fresh)
         require_number("margin", self.margin, 0.0, open_=True)
 
     def partial_fit(
@@ -312,8 +313,8 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     _margin_name = "margin"  # the parameter that holds ε
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, *, fresh: bool) -> None:
+        super()._check_parameters(fresh=fresh)
         require_number(self._margin_name, getattr(self, self._margin_name), 0.0)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:

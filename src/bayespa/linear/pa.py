@@ -33,8 +33,8 @@ class _PassiveAggressive(LinearEstimator):
         Floats | None
     )  # Σ i step_i over the examples i, by which the mean of the weights differs from them
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, *, fresh: bool) -> None:
+        super()._check_parameters(fresh=fresh)
         require_number("C", self.C, 0.0, open_=True, infinite=True)
         require_choice("loss", self.loss, self._losses)
         require_number("max_iter", self.max_iter, 1, whole=True)
@@ -128,8 +128,8 @@ class _PassiveAggressive(LinearEstimator):
             n_held_out = int(np.ceil(self.validation_fraction * batch.rows.n))
             if n_held_out >= batch.rows.n:
                 raise ValueError(
-                    f"validation_fraction {self.validation_fraction} of {batch.rows.n} rows leaves none to "
-                    "learn from; pass more rows or early_stopping=False"
+                    f"validation_fraction {self.validation_fraction} of {batch.rows.n} samples leaves none "
+                    "to learn from; pass more, or early_stopping=False"
                 )
             held_out, batch = batch.take(order[:n_held_out]), batch.take(np.sort(order[n_held_out:]))
         n, best, stale = batch.rows.n, np.inf, 0
