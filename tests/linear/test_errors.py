@@ -137,7 +137,7 @@ def test_another_number_of_features(estimator):
     model = copy.deepcopy(estimator).fit(X, Y)
     before = state(model)
     for call in (model.predict, lambda X: model.partial_fit(X, Y)):
-        with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 4 features"):
+        with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
             call(X[:, :3])
     with pytest.raises(ValueError, match=r"X contains NaN: X\[7, 2\]"):
         model.predict(with_entry(np.nan))
@@ -194,8 +194,8 @@ def test_targets_that_are_no_classes(estimator, method):
 def test_weights_that_are_none(estimator):
     classes = first_classes(estimator, "partial_fit")
     for weight, message in {
-        -1.0: "Negative values in data passed to `sample_weight`",
-        np.nan: "sample_weight contains NaN",
+        -1.0: r"sample_weight\[3\] is -1.0; weights must not be negative",
+        np.nan: r"sample_weight contains NaN: sample_weight\[3\] is nan",
         np.inf: "sample_weight contains infinity",
     }.items():
         weights = np.ones(12)

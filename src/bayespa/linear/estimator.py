@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bayespa.linear.examples import Batch, Floats, Integers, Rows, Targets
 
@@ -171,10 +171,17 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
         return replace(rows, bias=self._bias), column_or_1d(y, warn=True)
 
     def _example_weights(self, sample_weight: Any, rows: Rows) -> Floats:
-        of_rows = sparse.csr_matrix((rows.n, 1))  # all that the check reads of X
-        weights: Floats = _check_sample_weight(
-            sample_weight, of_rows, dtype=np.float64, ensure_non_negative=True
-        )
+        if sample_weight is None:
+            return np.ones(rows.n)
+        weights = np.array(sample_weight, np.float64)
+        if weights.shape != (rows.n,):
+            raise ValueError(
+                f"sample_weight.shape == {weights.shape}, expected {(rows.n,)}: one for each row"
+            )
+        require_finite("sample_weight", weights)
+        if (weights < 0).any():
+            i = int(np.argmax(weights < 0))
+            raise ValueError(f"sample_weight[{i}] is {weights[i]}; weights must not be negative")
         return weights
 
     def _examples(self, X: Any) -> Rows:

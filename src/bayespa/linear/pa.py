@@ -258,9 +258,12 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
         self.average = average
 
     def _continue_tasks(self, source: Integers, sign: Floats) -> None:
-        self._weights = np.where(source < 0, 0.0, self._weights[:, source] * sign)
+        def continued(weights: Floats) -> Floats:
+            return np.ascontiguousarray(np.where(source < 0, 0.0, weights[:, source] * sign))
+
+        self._weights = continued(self._weights)
         if self._drift is not None:
-            self._drift = np.where(source < 0, 0.0, self._drift[:, source] * sign)
+            self._drift = continued(self._drift)
 
 
 class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
