@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -54,10 +55,7 @@ struct TargetsView {
   TargetsView(const nb::object& object, const Rows& rows)
       : labels_object(object.attr("labels")),
         cost(attribute<In<double, 1>>(object, "cost")),
-        targets{nullptr,
-                nullptr,
-                cost.data(),
-                nb::cast<int64_t>(object.attr("n_tasks")),
+        targets{nullptr, nullptr, cost.data(), nb::cast<int64_t>(object.attr("n_tasks")),
                 nb::cast<double>(object.attr("margin"))} {
     const size_t n = static_cast<size_t>(rows.n);
     if (labels_object.is_none()) {
@@ -74,14 +72,21 @@ struct TargetsView {
   }
 };
 
-// Runs work(range, workspace) over contiguous blocks of tasks, one for each thread.
+// Runs work(first, last) over contiguous blocks of [0, n), one for each thread.
 template <class Work>
-void over_tasks(int64_t n_tasks, int n_threads, size_t workspace, Work&& work) {
+void over_blocks(int64_t n, int n_threads, Work&& work) {
   require(n_threads >= 1, "n_threads must be at least 1");
   const nb::gil_scoped_release release;
-  parallel_for(n_threads, n_threads, [&](int block) {
+  const int n_blocks = static_cast<int>(std::min<int64_t>(n, n_threads));
+  parallel_for(n_blocks, n_threads, [&](int block) { work(n * block / n_blocks, n * (block + 1) / n_blocks); });
+}
+
+// The same over tasks, with a workspace for each block.
+template <class Work>
+void over_tasks(int64_t n_tasks, int n_threads, size_t workspace, Work&& work) {
+  over_blocks(n_tasks, n_threads, [&](int64_t first, int64_t last) {
     std::vector<double> space(workspace);
-    work(TaskRange{n_tasks * block / n_threads, n_tasks * (block + 1) / n_threads}, space.data());
+    work(TaskRange{first, last}, space.data());
   });
 }
 
@@ -103,12 +108,8 @@ void decide(const nb::object& rows, In<double, 2> weights, Out<double, 2> out, i
               static_cast<int64_t>(out.shape(0)) == x.rows.n && out.shape(1) == weights.shape(1),
           "weights must be (columns + 1, tasks), out (rows, tasks)");
   const LinearKernels& k = kernels().linear;
-  require(n_threads >= 1, "n_threads must be at least 1");
-  const nb::gil_scoped_release release;
-  parallel_for(n_threads, n_threads, [&](int block) {
-    k.decide(x.rows, weights.data(), n_tasks, x.rows.n * block / n_threads, x.rows.n * (block + 1) / n_threads,
-             out.data());
-  });
+  over_blocks(x.rows.n, n_threads,
+              [&](int64_t first, int64_t last) { k.decide(x.rows, weights.data(), n_tasks, first, last, out.data()); });
 }
 
 void aggressive(const nb::object& rows, const nb::object& targets, In<int64_t, 1> order, double aggressiveness,
@@ -127,9 +128,9 @@ void aggressive(const nb::object& rows, const nb::object& targets, In<int64_t, 1
   Out<double, 2> dual_array, drift_array;
   if (!dual.is_none()) {
     dual_array = nb::cast<Out<double, 2>>(dual, false);
-    require(static_cast<int64_t>(dual_array.shape(0)) == x.rows.n &&
-                static_cast<int64_t>(dual_array.shape(1)) == n_tasks,
-            "dual must be (rows, tasks)");
+    require(
+        static_cast<int64_t>(dual_array.shape(0)) == x.rows.n && static_cast<int64_t>(dual_array.shape(1)) == n_tasks,
+        "dual must be (rows, tasks)");
   }
   if (!drift.is_none()) {
     drift_array = nb::cast<Out<double, 2>>(drift, false);
@@ -213,13 +214,15 @@ void tilt(In<double, 1> m, In<double, 1> s, In<double, 1> lower, In<double, 1> u
 
 void bayespa::bind_linear(nb::module_& m) {
   m.def("decide", &decide, "rows"_a, array_arg("weights"), array_arg("out"), "n_threads"_a = 1);
-  m.def("aggressive", &aggressive, "rows"_a, "targets"_a, array_arg("order"), "aggressiveness"_a, "squared"_a, "variance"_a,
-        array_arg("weights"), "dual"_a.none(), "drift"_a.none(), "seen"_a, array_arg("loss"), array_arg("change"), "n_threads"_a = 1);
-  m.def("gibbs_diagonal", &gibbs_diagonal, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("shift"), array_arg("precision"),
-        array_arg("objective"), "n_threads"_a = 1);
-  m.def("gibbs_isotropic", &gibbs_isotropic, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"), array_arg("variance"),
-        array_arg("objective"), "n_threads"_a = 1);
-  m.def("gibbs_full", &gibbs_full, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"), array_arg("covariance"), array_arg("shift"),
+  m.def("aggressive", &aggressive, "rows"_a, "targets"_a, array_arg("order"), "aggressiveness"_a, "squared"_a,
+        "variance"_a, array_arg("weights"), "dual"_a.none(), "drift"_a.none(), "seen"_a, array_arg("loss"),
+        array_arg("change"), "n_threads"_a = 1);
+  m.def("gibbs_diagonal", &gibbs_diagonal, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("shift"),
         array_arg("precision"), array_arg("objective"), "n_threads"_a = 1);
-  m.def("tilt", &tilt, array_arg("m"), array_arg("s"), array_arg("lower"), array_arg("upper"), "cost"_a, "method"_a, array_arg("out"));
+  m.def("gibbs_isotropic", &gibbs_isotropic, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"),
+        array_arg("variance"), array_arg("objective"), "n_threads"_a = 1);
+  m.def("gibbs_full", &gibbs_full, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"),
+        array_arg("covariance"), array_arg("shift"), array_arg("precision"), array_arg("objective"), "n_threads"_a = 1);
+  m.def("tilt", &tilt, array_arg("m"), array_arg("s"), array_arg("lower"), array_arg("upper"), "cost"_a, "method"_a,
+        array_arg("out"));
 }

@@ -1,5 +1,5 @@
-// The linear models: examples are sparse rows, weights are feature-major (D + 1, T) so that the T tasks of a feature lie
-// side by side. The last row of the weights is the bias, whose feature has the value `bias` in every example.
+// The linear models: examples are sparse rows, weights are feature-major (D + 1, T) so that the T tasks of a feature
+// lie side by side. The last row of the weights is the bias, whose feature has the value `bias` in every example.
 #pragma once
 
 #include <cstdint>
@@ -40,23 +40,23 @@ struct LinearKernels {
   // every weight has the prior variance `variance`. `dual` (n, T) holds the signed duals and is updated, or is null for
   // the online algorithm, where each visit is a new example. `aggressiveness` is C, infinite for a hard margin;
   // `squared` makes it PA-II. `drift` (D + 1, T), or null, gathers sum_i i * step_i for averaged weights, from example
-  // number `seen` on. Adds the losses before each step to loss (T,), and makes change (T,) the largest change of a margin.
-  // work: 2 T.
+  // number `seen` on. Adds the losses before each step to loss (T,), and makes change (T,) the largest change of a
+  // margin. work: 2 T.
   void (*aggressive)(const Rows& rows, const Targets& targets, const int64_t* order, double aggressiveness,
-                       bool squared, double variance, TaskRange tasks, double* weights, double* dual, double* drift,
-                       int64_t seen, double* loss, double* change, double* work);
+                     bool squared, double variance, TaskRange tasks, double* weights, double* dual, double* drift,
+                     int64_t seen, double* loss, double* change, double* work);
 
   // [PA-3] [PA-4] with diagonal covariance: updates shift = precision * mean and precision, both (D + 1, T), row by
   // row. `cost` is c. Adds the -log normalisers to objective (T,). work: 4 T.
   void (*gibbs_diagonal)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                           double* shift, double* precision, double* objective, double* work);
+                         double* shift, double* precision, double* objective, double* work);
   // The same with covariance variance[t] I; updates mean (D + 1, T) and variance (T,).
   void (*gibbs_isotropic)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                            double* mean, double* variance, double* objective, double* work);
+                          double* mean, double* variance, double* objective, double* work);
   // The same with full covariance; updates mean (T, D + 1) and covariance (T, D + 1, D + 1), and adds to the natural
   // parameters shift (T, D + 1) and precision (T, D + 1, D + 1) what the rows contribute. work: D + 1.
   void (*gibbs_full)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                       double* mean, double* covariance, double* shift, double* precision, double* objective,
+                     double* mean, double* covariance, double* shift, double* precision, double* objective,
                      double* work);
 
   // Tilts of n independent margins; out is (n, 3): log normaliser, gain, ratio.

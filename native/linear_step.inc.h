@@ -51,7 +51,7 @@ void decide(const Rows& rows, const double* weights, int64_t n_tasks, int64_t fi
 }
 
 void aggressive(const Rows& rows, const Targets& targets, const int64_t* order, double aggressiveness, bool squared,
-                  double variance, TaskRange tasks, double* weights, double* dual, double* drift, int64_t seen,
+                double variance, TaskRange tasks, double* weights, double* dual, double* drift, int64_t seen,
                 double* loss, double* change, double* work) {
   const int64_t n_tasks = targets.n_tasks;
   double *f = work, *step = work + n_tasks;
@@ -95,6 +95,7 @@ inline Tilt tilt_one(TiltMethod method, double m, double s, double lower, double
 
 // The tilt of a wish; beyond 38 standard deviations inside the margin the tilt is 1 in double precision: passive.
 inline Tilt tilt_wish(const Wish& w, double f, double s, double cost, TiltMethod method) {
+  if (w.cost == 0) return {0, 0, 1};
   const double m = w.sign * f, room = m - w.lower < w.upper - m ? m - w.lower : w.upper - m;
   if (room > 0 && room * room > 38. * 38. * s && method == TiltMethod::moments) return {0, 0, 1};
   Tilt tilt = tilt_one(method, m, s, w.lower, w.upper, cost * w.cost);
@@ -103,7 +104,7 @@ inline Tilt tilt_wish(const Wish& w, double f, double s, double cost, TiltMethod
 }
 
 void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                      double* shift, double* precision, double* objective, double* work) {
+                    double* shift, double* precision, double* objective, double* work) {
   const int64_t n_tasks = targets.n_tasks;
   double *f = work, *s = work + n_tasks, *gain = work + 2 * n_tasks, *shrink = work + 3 * n_tasks;
   for (int64_t i = 0; i < rows.n; ++i) {
@@ -130,13 +131,13 @@ void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltM
     if (!moved) continue;
     for (int64_t j = first; j <= last; ++j) {
       const double x = j < last ? rows.values[j] : rows.bias;
-      if (x == 0) continue;
+      if (x == 0) continue;  // no intercept
       const int64_t row = (j < last ? rows.indices[j] : rows.n_columns) * n_tasks;
       double *h = shift + row, *p = precision + row;
       for (int64_t t = tasks.first; t < tasks.last; ++t) {
         const double variance = 1 / p[t], pull = variance * x;
-        const double mean = h[t] * variance + pull * gain[t];              // [PA-3] mu'
-        const double after = 1 / (variance + pull * pull * shrink[t]);    // [PA-3] the diagonal of Sigma', inverted
+        const double mean = h[t] * variance + pull * gain[t];           // [PA-3] mu'
+        const double after = 1 / (variance + pull * pull * shrink[t]);  // [PA-3] the diagonal of Sigma', inverted
         const bool passive = gain[t] == 0 && shrink[t] == 0;
         p[t] = passive ? p[t] : after;
         h[t] = passive ? h[t] : mean * after;
@@ -146,7 +147,7 @@ void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltM
 }
 
 void gibbs_isotropic(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                       double* mean, double* variance, double* objective, double* work) {
+                     double* mean, double* variance, double* objective, double* work) {
   const int64_t n_tasks = targets.n_tasks;
   double *f = work, *step = work + n_tasks;
   for (int64_t i = 0; i < rows.n; ++i) {
@@ -163,8 +164,8 @@ void gibbs_isotropic(const Rows& rows, const Targets& targets, double cost, Tilt
   }
 }
 
-void gibbs_full(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                  double* mean, double* covariance, double* shift, double* precision, double* objective, double* work) {
+void gibbs_full(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks, double* mean,
+                double* covariance, double* shift, double* precision, double* objective, double* work) {
   const int64_t size = rows.n_columns + 1;
   double* direction = work;  // Sigma x
   for (int64_t t = tasks.first; t < tasks.last; ++t) {
@@ -185,8 +186,8 @@ void gibbs_full(const Rows& rows, const Targets& targets, double cost, TiltMetho
       const Tilt tilt = tilt_wish(wish(targets, i, t), f, s, cost, method);
       objective[t] -= tilt.log_mass;
       if (s <= 0 || (tilt.gain == 0 && tilt.ratio == 1)) continue;
-      const double shrink = (tilt.ratio - 1) / s / s;
-      const double site = (1 / tilt.ratio - 1) / s;  // Sherman-Morrison: P' = P + site x x'
+      const double shrink = (tilt.ratio - 1) / s;
+      const double site = (1 / tilt.ratio - 1) / s;                // Sherman-Morrison: P' = P + site x x'
       const double pull = tilt.gain + site * (f + s * tilt.gain);  // h' = h + pull x
       for (int64_t a = 0; a < size; ++a) {
         mu[a] += direction[a] * tilt.gain;  // [PA-3]
@@ -209,8 +210,7 @@ void tilt(const double* m, const double* s, const double* lower, const double* u
   }
 }
 
-constexpr LinearKernels linear_kernels = {decide,          aggressive, gibbs_diagonal,
-                                          gibbs_isotropic, gibbs_full, tilt};
+constexpr LinearKernels linear_kernels = {decide, aggressive, gibbs_diagonal, gibbs_isotropic, gibbs_full, tilt};
 
 }  // namespace
 }  // namespace bayespa

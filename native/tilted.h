@@ -81,26 +81,32 @@ inline Piece interval(double t, double width) {
   const double beyond = exp64(far.log_mass - near.log_mass - decay);  // the share that lies beyond the width
   const double i0 = 1 - beyond, far_mean = far.mean + width;
   const double mean = (near.mean - beyond * far_mean) / i0;
-  const double square =
-      (near.variance + near.mean * near.mean - beyond * (far.variance + far_mean * far_mean)) / i0;
+  const double square = (near.variance + near.mean * near.mean - beyond * (far.variance + far_mean * far_mean)) / i0;
   return {near.log_mass + log64(i0), mean, square - mean * mean};
 }
 
-inline double hinge(double f, double lower, double upper) {
-  return f < lower ? lower - f : f > upper ? f - upper : 0.;
+inline double hinge(double f, double lower, double upper) { return f < lower ? lower - f : f > upper ? f - upper : 0.; }
+
+// The flat part [left, right] of the tilt in standard deviations from the mean, and the same from the origin, which is
+// the point of it that is nearest to the mean.
+struct Zone {
+  double left, right, origin, to_left, to_right;
+};
+
+inline Zone zone_of(double m, double root, double lower, double upper) {
+  const double left = (lower - m) / root, right = (upper - m) / root, width = (upper - lower) / root;
+  if (left > 0) return {left, right, left, 0, width};
+  if (right < 0) return {left, right, right, -width, 0};
+  return {left, right, 0, left, right};
 }
 
 inline Tilt tilted_moments(double m, double s, double lower, double upper, double c) {
   if (s == 0) return {-2 * c * hinge(m, lower, upper), 0, 1};
   const double root = __builtin_sqrt(s);
-  const double b = 2 * c * root, left = (lower - m) / root, right = (upper - m) / root, width = (upper - lower) / root;
-  // Everything is measured from the point of the flat part [left, right] that is nearest to the mean.
-  double origin = 0, to_left = left, to_right = right;
-  if (left > 0) {
-    origin = left, to_left = 0, to_right = width;
-  } else if (right < 0) {
-    origin = right, to_left = -width, to_right = 0;
-  }
+  const double b = 2 * c * root;
+  const Zone zone = zone_of(m, root, lower, upper);
+  const double left = zone.left, right = zone.right, origin = zone.origin;
+  const double to_left = zone.to_left, to_right = zone.to_right;
   // Where the tilt is too weak to pull the mean to the origin, the peak stays out there and the origin lies lower.
   const double missing = b - absolute(origin);
   const double drop = missing < 0 ? 0.5 * missing * missing : 0;
@@ -143,35 +149,68 @@ inline Tilt tilted_moments(double m, double s, double lower, double upper, doubl
     const double away = (start[i] + direction[i] * piece[i].mean) - mean;
     ratio += share[i] * (piece[i].variance + away * away);
   }
-  // d log Z / d m: each side pulls with 2c, in proportion to the mass that lies there.
-  return {top + (largest + log64(total) - kLogSqrt2Pi), 2 * c * (share[0] - share[1]), ratio};
+  // d log Z / d m: each side pulls with 2c, in proportion to the mass that lies there. The tilt is log-concave, so that
+  // a variance can grow by rounding only.
+  return {top + (largest + log64(total) - kLogSqrt2Pi), 2 * c * (share[0] - share[1]), ratio < 1 ? ratio : 1};
 }
 
-// The best N(m', s') of the augmented mean field: each hinge (z)_+ has E[1/lambda] = 1 / (c sqrt(E[z]^2 + s')), and
-// given that the update is Gaussian. Iterated to the fixed point; `log_mass` is the lower bound of the exact one.
+// The bound that the augmented mean field maximises, over u = (m' - m) / sqrt(s) and log r, r = sqrt(s' / s): its
+// gradient and minus its Hessian. It is strictly concave in both.
+struct Bound {
+  double u, r, uu, ur, rr;
+};
+
+// n + z for n = sqrt(z^2 + v), without cancellation for z < 0.
+inline double reach(double z, double n, double v) { return z > 0 ? n + z : v / (n - z); }
+
+// Adds the hinge 2 (z)_+ whose lambda is integrated out, -k (z + sqrt(z^2 + v)) [MED-3]; z falls (+1) or grows (-1) in
+// u.
+inline void add_hinge(double z, double falls, double k, double v, Bound& bound) {
+  const double n = __builtin_sqrt(z * z + v), share = z / n, precision = k * v / n;
+  bound.u += falls * (k * reach(z, n, v) / n);
+  bound.r -= precision;
+  bound.uu += precision / (n * n);
+  bound.ur += falls * (precision * share / n);
+  bound.rr += precision * (1 + share * share);
+}
+
+// The best N(m', s') of the augmented mean field, where E[1/lambda] = 1 / (c sqrt(E[z]^2 + s')) [MED-2] for each hinge
+// (z)_+; `log_mass` is the lower bound of the exact one. Alternating between lambda and the Gaussian converges too
+// slowly where the tilt is strong, so this is Newton's method on the bound.
 inline Tilt tilted_mean_field(double m, double s, double lower, double upper, double c) {
   if (s == 0) return tilted_moments(m, s, lower, upper, c);
+  const double root = __builtin_sqrt(s), k = c * root;
+  const Zone zone = zone_of(m, root, lower, upper);
   const bool two_sided = upper < kInfinity;
-  double gain = 0, ratio = 1, below = 0, above = 0;
-  for (int iteration = 0; iteration < 200; ++iteration) {
-    const double mean = m + s * gain, variance = s * ratio;
-    below = __builtin_sqrt((lower - mean) * (lower - mean) + variance);
-    above = two_sided ? __builtin_sqrt((mean - upper) * (mean - upper) + variance) : 0.;
-    const double precision_below = c / below, precision_above = two_sided ? c / above : 0.;  // c^2 E[1/lambda]
-    const double precision = precision_below + precision_above;
-    double pull = c + precision_below * (lower - m);
-    if (two_sided) pull += precision_above * (upper - m) - c;
-    const double next_ratio = 1 / (1 + s * precision), next_gain = pull * next_ratio;
-    const double change = absolute(next_gain - gain);
-    gain = next_gain, ratio = next_ratio;
-    if (change <= 1e-14 * absolute(gain)) break;
+  const auto bound_at = [&](double u, double x, double r) {
+    const double v = r * r;
+    Bound bound = {-u, 1 - v, 1, 0, 2 * v};
+    add_hinge(zone.to_left - x, 1, k, v, bound);
+    if (two_sided) add_hinge(x - zone.to_right, -1, k, v, bound);
+    return bound;
+  };
+  // u, and x = u - origin on its own: each keeps its digits where it is small.
+  double u = 0, x = -zone.origin, r = 1;
+  Bound bound = bound_at(u, x, r);
+  for (int iteration = 0; iteration < 100; ++iteration) {
+    const double determinant = bound.uu * bound.rr - bound.ur * bound.ur;
+    const double step_u = (bound.rr * bound.u - bound.ur * bound.r) / determinant;
+    const double step_r = (bound.uu * bound.r - bound.ur * bound.u) / determinant;
+    const double slope = bound.u * step_u + bound.r * step_r;
+    double size = absolute(step_r) > 4 ? 4 / absolute(step_r) : 1;
+    double next_r = 0;
+    for (; size > 1e-18; size *= 0.5) {  // shorter, until the slope along the step has not turned round
+      next_r = r * exp64(size * step_r);
+      bound = bound_at(u + size * step_u, x + size * step_u, next_r);
+      if (bound.u * step_u + bound.r * step_r >= -0.1 * slope) break;
+    }
+    u += size * step_u, x += size * step_u, r = next_r;
+    if (slope < 1e-13) break;  // in units of s', and this step has squared it
   }
-  const double mean = m + s * gain, variance = s * ratio;
-  below = __builtin_sqrt((lower - mean) * (lower - mean) + variance);
-  double loss = c * ((lower - mean) + below);  // -log of the hinge with lambda integrated out [MED-3]
-  if (two_sided) loss += c * ((mean - upper) + __builtin_sqrt((mean - upper) * (mean - upper) + variance));
-  const double divergence = 0.5 * (ratio - 1 - log64(ratio) + s * gain * gain);
-  return {-divergence - loss, gain, ratio};
+  const double v = r * r, below = zone.to_left - x, above = x - zone.to_right;
+  double loss = k * reach(below, __builtin_sqrt(below * below + v), v);
+  if (two_sided) loss += k * reach(above, __builtin_sqrt(above * above + v), v);
+  return {-0.5 * (v - 1 - log64(v) + u * u) - loss, u / root, v};
 }
 
 }  // namespace

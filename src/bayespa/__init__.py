@@ -9,4 +9,9 @@ from bayespa.linear import (
 
 __version__ = "0.1.0"
 
-__all__ = ["BayesPAClassifier", "BayesPARegressor", "PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
+__all__ = [
+    "BayesPAClassifier",
+    "BayesPARegressor",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
+]

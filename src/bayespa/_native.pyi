@@ -1,5 +1,7 @@
 """Types of the native core (native/bindings*.cpp): arrays are C-contiguous, results go to `out`."""
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,4 +79,89 @@ def draw_inverse_gaussian(
     shape: NDArray[np.float64],
     out: NDArray[np.float64],
     n_threads: int = 1,
+) -> None: ...
+
+# bindings_linear.cpp: `rows` and `targets` are read by the names of their attributes
+class _Rows(Protocol):
+    @property
+    def indptr(self) -> NDArray[np.int64]: ...
+    @property
+    def indices(self) -> NDArray[np.int32]: ...
+    @property
+    def values(self) -> NDArray[np.float64]: ...
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def bias(self) -> float: ...
+
+class _Targets(Protocol):
+    @property
+    def labels(self) -> NDArray[np.int32] | None: ...
+    @property
+    def values(self) -> NDArray[np.float64] | None: ...
+    @property
+    def cost(self) -> NDArray[np.float64]: ...
+    @property
+    def n_tasks(self) -> int: ...
+    @property
+    def margin(self) -> float: ...
+
+def decide(
+    rows: _Rows, weights: NDArray[np.float64], out: NDArray[np.float64], n_threads: int = 1
+) -> None: ...
+def aggressive(
+    rows: _Rows,
+    targets: _Targets,
+    order: NDArray[np.int64],
+    aggressiveness: float,
+    squared: bool,
+    variance: float,
+    weights: NDArray[np.float64],
+    dual: NDArray[np.float64] | None,
+    drift: NDArray[np.float64] | None,
+    seen: int,
+    loss: NDArray[np.float64],
+    change: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
+def gibbs_diagonal(
+    rows: _Rows,
+    targets: _Targets,
+    cost: float,
+    method: str,
+    shift: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    objective: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
+def gibbs_isotropic(
+    rows: _Rows,
+    targets: _Targets,
+    cost: float,
+    method: str,
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    objective: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
+def gibbs_full(
+    rows: _Rows,
+    targets: _Targets,
+    cost: float,
+    method: str,
+    mean: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    shift: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    objective: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
+def tilt(
+    m: NDArray[np.float64],
+    s: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    cost: float,
+    method: str,
+    out: NDArray[np.float64],
 ) -> None: ...

@@ -1,9 +1,9 @@
 """The BayesPA round and its loop, generic over a model (the paper's section 2).
 
-One round takes the posterior as the prior of a mini-batch, runs the model's *local step* (what the batch says, given the
-posterior) and adds the resulting statistics (the global update). Online learning, batch learning, several passes,
-forgetting: each is a way to feed or add statistics, and all of it is in this file. To learn a model of your own, write a
-class with a method `local_step` (see `Model`) and hand it to `learn`.
+One round takes the posterior as the prior of a mini-batch, runs the model's *local step* (what the batch
+says, given the posterior) and adds the resulting statistics (the global update). Online learning, batch
+learning, several passes, forgetting: each is a way to feed or add statistics, and all of it is in this file.
+To learn a model of your own, write a class with a method `local_step` (see `Model`) and hand it to `learn`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Model(Protocol[P_contra, B_contra, S]):
     def local_step(self, posterior: P_contra, batch: B_contra, index: int) -> Local[S]:
         """Return what `batch` adds to `posterior`.
 
-        `index` counts the local steps made so far: draw random numbers by it, and every run gives the same bits.
-        The posterior is not to be written to.
+        `index` counts the local steps made so far: draw random numbers by it, and every run gives the same
+        bits. The posterior is not to be written to.
         """
 
 
@@ -99,12 +99,13 @@ def rounds(
     n_iterations : int
         How often the local step and the global update alternate within a round (the paper's I).
     discount : float
-        Below 1, forget: before each round the posterior goes back towards `prior` by this factor. One pass only.
+        Below 1, forget: before each round the posterior goes back towards `prior` by this factor. One pass
+        only.
     prior : Learnable, optional
         Where forgetting leads to; needed if `discount` < 1.
     tol : float
-        Stop when the objective, summed over a pass, changes by less than this relative to the pass before (the
-        paper: 1e-4).
+        Stop when the objective, summed over a pass, changes by less than this relative to the pass before
+        (the paper: 1e-4).
     start : int
         Index of the first local step; a model that goes on learning gives the number of steps made so far.
 
@@ -192,7 +193,8 @@ def learn(
     model, posterior, batches
         As for `rounds`.
     callbacks : iterable of callables
-        Each is called with the `Round` after every mini-batch; a callback that returns True stops the learning.
+        Each is called with the `Round` after every mini-batch; a callback that returns True stops the
+        learning.
     **options
         `n_passes`, `n_iterations`, `discount`, `prior`, `tol` and `start` of `rounds`.
 

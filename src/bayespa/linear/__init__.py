@@ -3,4 +3,9 @@
 from bayespa.linear.bayespa import BayesPAClassifier, BayesPARegressor
 from bayespa.linear.pa import PassiveAggressiveClassifier, PassiveAggressiveRegressor
 
-__all__ = ["BayesPAClassifier", "BayesPARegressor", "PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
+__all__ = [
+    "BayesPAClassifier",
+    "BayesPARegressor",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
+]

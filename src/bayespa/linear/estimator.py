@@ -1,11 +1,14 @@
-"""What the linear estimators share: checking input, classes and their tasks, decisions."""
+"""What the linear estimators share: checking parameters and input, classes and their tasks, predictions."""
 
 from __future__ import annotations
 
 import os
+from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +16,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from bayespa.linear.examples import Batch, Floats, Rows, Targets
+from bayespa.linear.examples import Batch, Floats, Integers, Rows, Targets
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def number_of_threads(n_jobs: int | None) -> int:
@@ -26,26 +32,9 @@ def number_of_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs is 0; use None or 1 for one thread, -1 for all processors")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
-
-
-def require_finite(name: str, X: Any) -> None:
-    """Raise a ValueError that names the first entry of an array or CSR matrix that is NaN or infinite."""
-    values = X.data if sparse.issparse(X) else X
-    bad = ~np.isfinite(values)
-    if not bad.any():
-        return
-    where = np.argwhere(bad)[0].tolist()
-    value = values[tuple(where)]
-    if sparse.issparse(X):
-        where = [int(np.searchsorted(X.indptr, where[0], side="right")) - 1, int(X.indices[where[0]])]
-    kind = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(
-        f"Input {name} contains {kind}: {name}{where} is {value!s}; drop the row or fill in a number, "
-        "for instance with sklearn.impute.SimpleImputer"
-    )
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs is {n_jobs!r}; use None or 1 for one thread, -1 for all processors")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 def require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -54,57 +43,168 @@ def require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} is {value!r}; use one of {', '.join(map(repr, choices))}")
 
 
-def require_number(name: str, value: Any, low: float, *, infinite: bool = False, open_: bool = True) -> None:
-    """Raise a ValueError unless low < value (or low <= value) and value is finite (or may be infinite)."""
-    ok = value > low if open_ else value >= low
-    if not ok or (np.isinf(value) and not infinite):
-        bound = f"{'greater than' if open_ else 'at least'} {low:g}"
-        raise ValueError(f"{name} is {value!r}; it must be {bound}{'' if infinite else ' and finite'}")
+def require_number(
+    name: str, value: Any, low: float, *, open_: bool = False, infinite: bool = False, whole: bool = False
+) -> None:
+    """Raise a ValueError unless `value` is a number of at least `low`; `open_`: greater than `low`."""
+    is_number = isinstance(value, Integral if whole else Real)
+    if not is_number or not (value > low if open_ else value >= low) or (np.isinf(value) and not infinite):
+        kind = "a whole number" if whole else "a number" if infinite else "a finite number"
+        raise ValueError(f"{name} is {value!r}; it must be {kind} {'above' if open_ else 'from'} {low:g}")
 
 
-class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """Weights are kept feature-major with the bias last; subclasses say how they are learned."""
+def require_finite(name: str, values: Any) -> None:
+    """Raise a ValueError that names the first entry of an array or CSR matrix that is NaN or infinite."""
+    is_sparse = sparse.issparse(values)
+    entries = values.data if is_sparse else values
+    if np.isfinite(entries).all():
+        return
+    where = np.argwhere(~np.isfinite(entries))[0].tolist()
+    value = entries[tuple(where)]
+    if is_sparse:
+        where = [
+            int(np.searchsorted(values.indptr, where, side="right")[0]) - 1,
+            int(values.indices[where[0]]),
+        ]
+    kind = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"Input {name} contains {kind}: {name}{where} is {value!s}; drop the row or fill in a number, "
+        "for instance with sklearn.impute.SimpleImputer"
+    )
+
+
+def _no_number(name: str, values: Any) -> str | None:
+    """Say which entry of an array-like is no number; None if all are."""
+    if sparse.issparse(values) or getattr(values, "dtype", np.dtype(object)).kind not in "OSU":
+        return None
+    for index, value in np.ndenumerate(np.asarray(values, dtype=object)):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return (
+                f"{name}{list(index)} is {value!r}, not a number; encode text and categories, for instance "
+                "with sklearn's TfidfVectorizer or OneHotEncoder"
+            )
+    return None
+
+
+class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is untyped
+    """Checks, state and predictions of weights that are kept feature-major, the bias in the last row.
+
+    A subclass keeps what it has learned in attributes that `_start` makes, and learns in `_learn`.
+    """
+
+    _bias: float  # the value of the constant feature whose weight makes the intercept
+
+    @abstractmethod
+    def _start(self, n_tasks: int, n_columns: int) -> None:
+        """Set the state to that before the first example, in arrays of its own."""
+
+    @abstractmethod
+    def _learn(self, batch: Batch) -> object:
+        """Learn the examples once, in their order."""
+
+    @abstractmethod
+    def _weights_now(self) -> Floats:
+        """Return the weights to predict with, (n_columns + 1, tasks)."""
+
+    @abstractmethod
+    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Batch:
+        """Return the examples, checked; what it sets is undone by `_unchanged_on_error`."""
+
+    def _check_parameters(self, *, fresh: bool) -> None:
+        """Raise a ValueError for parameters that are wrong, or, if not `fresh`, wrong to go on with."""
+        number_of_threads(self.n_jobs)
+        require_number("bias_scale", self.bias_scale, 0.0, open_=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _examples(self, X: Any, *, bias: float) -> Rows:
-        """Return rows to predict, whose constant feature has the value `bias`."""
-        check_is_fitted(self)
-        options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False, "reset": False}
-        X = validate_data(self, X, **options)
-        require_finite("X", X)
-        return Rows.of(X, bias)
-
-    def _labelled(self, X: Any, y: Any, *, reset: bool) -> tuple[Rows, NDArray[Any]]:
-        """Return rows to learn and their y (n,); a first call (`reset`) fixes the value of the constant feature."""
-        options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False, "reset": reset}
-        X, y = validate_data(self, X, y, **options)
-        require_finite("X", X)
-        if reset:
-            square = X.multiply(X).sum() if sparse.issparse(X) else (X * X).sum()
-            length = float(np.sqrt(square / X.shape[0])) or 1.0
-            self._bias = float(self.bias_scale) * length if self.fit_intercept else 0.0
-        return Rows.of(X, self._bias), column_or_1d(y, warn=True)
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_bias")
 
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
-        """Undo what checking the input wrote to the estimator (``n_features_in_``) if the input is refused."""
+        """Leave the model as it was if its parameters or its input are refused.
+
+        Attributes are put back, so what runs in here may set them but not write into their arrays.
+        """
         before = dict(vars(self))
         try:
             yield
         except Exception:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
-    def _weights_for(self, sample_weight: Any, rows: Rows) -> Floats:
-        weights: Floats = _check_sample_weight(
-            sample_weight, sparse.csr_matrix((rows.n, 1)), dtype=np.float64, ensure_non_negative=True
-        )
+    def _ready(self, X: Any, y: Any, *, fresh: bool, **options: Any) -> Batch:
+        """Return the checked examples, with the state ready to learn them: a new one if `fresh`."""
+        with self._unchanged_on_error():
+            self._check_parameters(fresh=fresh)
+            batch = self._check(X, y, fresh=fresh, **options)
+            if fresh:
+                self._start(batch.targets.n_tasks, batch.rows.n_columns)
+        return batch
+
+    def _validate(self, X: Any, *y: Any, reset: bool) -> Any:
+        options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False, "reset": reset}
+        try:
+            return validate_data(self, X, *y, **options)
+        except (TypeError, ValueError) as error:
+            place = _no_number("X", X)
+            if place is None:
+                raise
+            raise type(error)(f"{error}: {place}") from error
+
+    def _labelled(self, X: Any, y: Any, *, fresh: bool) -> tuple[Rows, NDArray[Any]]:
+        """Return rows to learn and their y (n,); a first call fixes the value of the constant feature."""
+        given = np.asarray(y)
+        if given.dtype.kind == "f":
+            require_finite("y", given)
+        X, y = self._validate(X, y, reset=fresh)
+        require_finite("X", X)
+        rows = Rows.of(X)
+        if fresh:
+            self._bias = float(self.bias_scale) * (rows.length() or 1.0) if self.fit_intercept else 0.0
+        return replace(rows, bias=self._bias), column_or_1d(y, warn=True)
+
+    def _example_weights(self, sample_weight: Any, rows: Rows) -> Floats:
+        if sample_weight is None:
+            return np.ones(rows.n)
+        weights = np.array(sample_weight, np.float64)
+        if weights.shape != (rows.n,):
+            raise ValueError(
+                f"sample_weight.shape == {weights.shape}, expected {(rows.n,)}: one for each row"
+            )
+        require_finite("sample_weight", weights)
+        if (weights < 0).any():
+            i = int(np.argmax(weights < 0))
+            raise ValueError(f"sample_weight[{i}] is {weights[i]}; weights must not be negative")
         return weights
+
+    def _examples(self, X: Any) -> Rows:
+        """Return rows to predict."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        require_finite("X", X)
+        return replace(Rows.of(X), bias=self._bias)
+
+    def _decide(self, rows: Rows) -> Floats:
+        """Return wᵀx of every row and task, (n, tasks)."""
+        return rows.decide(self._weights_now(), number_of_threads(self.n_jobs))
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the features, shape (1 or n_classes, n_features); of a regressor, (n_features,)."""
+        return self._weights_now()[:-1].T.copy()
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts, shape (1 or n_classes,)."""
+        intercept: Floats = self._weights_now()[-1] * self._bias
+        return intercept
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
@@ -112,62 +212,155 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     classes_: NDArray[Any]
 
+    @abstractmethod
+    def _continue_tasks(self, source: Integers, sign: Floats) -> None:
+        """Make task t continue task source[t], with its sign; -1: a new task."""
+
+    def _check_parameters(self, *, fresh: bool) -> None:
+        super()._check_parameters(fresh=fresh)
+        require_number("margin", self.margin, 0.0, open_=True)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Go on learning from (X, y), each example once and in the order given.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+        y : array of shape (n,)
+        classes : array of shape (n_classes,), optional
+            All classes that y may hold in this and later calls: needed in the first call, and whenever a new
+            class joins.
+        sample_weight : array of shape (n,), optional
+            Multiplies the cost of an example; one of weight 0 teaches nothing.
+
+        Returns
+        -------
+        self
+        """
+        fresh = not self.__sklearn_is_fitted__()
+        if fresh and classes is None:
+            raise ValueError(
+                "classes is None in the first call of partial_fit; pass all classes, e.g. np.unique(y)"
+            )
+        self._learn(self._ready(X, y, fresh=fresh, classes=classes, sample_weight=sample_weight))
+        return self
+
     def _check(
-        self, X: Any, y: Any, *, classes: ArrayLike | None, reset: bool, margin: float, sample_weight: Any
-    ) -> tuple[Batch, NDArray[Any]]:
-        """Return checked examples and the classes as they will be; nothing of the model changes, unless `reset`."""
-        rows, y = self._labelled(X, y, reset=reset)
+        self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None, classes: ArrayLike | None = None
+    ) -> Batch:
+        rows, y = self._labelled(X, y, fresh=fresh)
         check_classification_targets(y)
-        known = None if reset else self.classes_
+        known = self._known_classes(y, None if fresh else self.classes_, classes)
+        labels = np.searchsorted(known, y).astype(np.int32)
+        n_tasks = 1 if len(known) == 2 else len(known)
+        if n_tasks == 1:
+            labels -= 1  # task 0 stands for the second class
+        cost = self._example_weights(sample_weight, rows) * self._class_cost(known, y)
+        if not fresh and len(known) > len(self.classes_):
+            self._continue_tasks(*tasks_of(known, self.classes_))
+        self.classes_ = known
+        return Batch(rows, Targets(labels, None, cost, n_tasks, self.margin))
+
+    @staticmethod
+    def _known_classes(
+        y: NDArray[Any], before: NDArray[Any] | None, classes: ArrayLike | None
+    ) -> NDArray[Any]:
+        """Return all classes, sorted: those named, else those known before, else those of y."""
         if classes is not None:
-            named = np.unique(np.asarray(classes))
-            lost = [] if known is None else np.setdiff1d(known, named)
-            if len(lost):
-                raise ValueError(f"classes leaves out {lost[0]!r}, which the model has learned; pass all classes, old and new")
-            known = named
-        if known is None:
-            known = np.unique(y)
+            known = np.unique(np.asarray(classes))
+            lost = [] if before is None else np.setdiff1d(before, known).tolist()
+            if lost:
+                raise ValueError(
+                    f"classes leaves out {lost[0]!r}, which the model has learned; pass all classes, old "
+                    "and new"
+                )
+        else:
+            known = np.unique(y) if before is None else before
         unknown = ~np.isin(y, known)
         if unknown.any():
             i = int(np.argmax(unknown))
             raise ValueError(
-                f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {_some(known)}); name all "
-                "classes, this one too, in partial_fit(..., classes=...)"
+                f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {_some(known)});"
+                " name all classes, this one too, in partial_fit(..., classes=...)"
             )
         if len(known) < 2:
             raise ValueError(
                 f"y has only one class, {known[0]!r}; a classifier needs two: pass more data, or "
                 "partial_fit(..., classes=...) with all classes to come"
             )
-        labels = np.searchsorted(known, y).astype(np.int32)
-        n_tasks = 1 if len(known) == 2 else len(known)
-        if n_tasks == 1:
-            labels -= 1  # task 0 stands for the second class
-        cost = self._weights_for(sample_weight, rows) * self._class_cost(known, y)
-        return Batch(rows, Targets(labels, None, cost, n_tasks, margin)), known
+        return known
 
     def _class_cost(self, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
         """Return the weight of each example's class, shape (n,)."""
         class_weight: Mapping[Any, float] | str | None = self.class_weight
-        present = np.isin(classes, y)  # "balanced" means within the batch
-        weight = compute_class_weight(class_weight, classes=classes[present], y=y)
-        return weight[np.searchsorted(classes[present], y)]
+        if isinstance(class_weight, str):
+            classes = classes[np.isin(classes, y)]  # "balanced" means within the batch
+        weight = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
+        for c, w in zip(classes.tolist(), weight.tolist(), strict=True):
+            require_number(f"class_weight[{c!r}]", w, 0.0)
+        of_examples: Floats = weight[np.searchsorted(classes, y)]
+        return of_examples
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the margins, (n, n_classes); for two classes (n,), positive for the second."""
+        return squeezed(self._decide(self._examples(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row of X, shape (n,)."""
         scores = self.decision_function(X)
         winners = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[winners]
+        predicted: NDArray[Any] = self.classes_[winners]
+        return predicted
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     """A single task, whose values are the targets."""
 
-    def _check(self, X: Any, y: Any, *, reset: bool, margin: float, sample_weight: Any) -> Batch:
-        rows, y = self._labelled(X, y, reset=reset)
-        y = y.astype(np.float64)
-        require_finite("y", y)
-        return Batch(rows, Targets(None, y[:, None].copy(), self._weights_for(sample_weight, rows), 1, margin))
+    _margin_name = "margin"  # the parameter that holds ε
+
+    def _check_parameters(self, *, fresh: bool) -> None:
+        super()._check_parameters(fresh=fresh)
+        require_number(self._margin_name, getattr(self, self._margin_name), 0.0)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Go on learning from (X, y), each example once and in the order given.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Multiplies the cost of an example; one of weight 0 teaches nothing.
+
+        Returns
+        -------
+        self
+        """
+        fresh = not self.__sklearn_is_fitted__()
+        self._learn(self._ready(X, y, fresh=fresh, sample_weight=sample_weight))
+        return self
+
+    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Batch:
+        rows, y = self._labelled(X, y, fresh=fresh)
+        try:
+            values = np.array(y, np.float64)[:, None]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error}: {_no_number('y', y)}") from error
+        weights = self._example_weights(sample_weight, rows)
+        return Batch(rows, Targets(None, values, weights, 1, getattr(self, self._margin_name)))
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the features, shape (n_features,)."""
+        coef: Floats = super().coef_[0]
+        return coef
+
+
+def squeezed(f: Floats) -> Floats:
+    """Return (n,) for a single task, else (n, tasks)."""
+    return f[:, 0] if f.shape[1] == 1 else f
 
 
 def _some(values: NDArray[Any], most: int = 6) -> str:
@@ -175,16 +368,14 @@ def _some(values: NDArray[Any], most: int = 6) -> str:
     return shown if len(values) <= most else f"{shown}, ..."
 
 
-def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[NDArray[np.int64], Floats]:
-    """Return, for each task of `classes`, the task before that it continues (-1: new) and with which sign.
+def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[Integers, Floats]:
+    """Return which task before each task of three or more `classes` continues (-1: none), and its sign.
 
-    Two classes share one task, which stands for the second: as one of three, the first continues it with sign -1.
+    Two classes share one task, which stands for the second: as one of three, the first continues it negated.
 
     >>> tasks_of(np.array(["a", "b", "c"]), before=np.array(["a", "c"]))
     (array([ 0, -1,  0]), array([-1.,  1.,  1.]))
     """
-    if len(classes) == 2:
-        return np.array([0 if len(before) == 2 else -1]), np.ones(1)
     sign = np.ones(len(classes))
     old = np.searchsorted(before, classes).clip(max=len(before) - 1)
     source = np.where(before[old] == classes, old, -1)

@@ -17,26 +17,33 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Sparse examples; weights for them are feature-major, (n_columns + 1, tasks), with the bias in the last row."""
+    """Sparse examples. Their weights are feature-major, (n_columns + 1, tasks), the bias in the last row."""
 
     indptr: Integers  # (n + 1,)
     indices: NDArray[np.int32]
     values: Floats
     n_columns: int
-    bias: float  # the value of the feature that every example has; 0: no intercept
+    bias: float = 0.0  # the value of the feature that every example has; 0: no intercept
 
     @classmethod
-    def of(cls, X: Any, bias: float) -> Rows:
-        """Make rows of a finite array or sparse matrix of shape (n, n_columns)."""
+    def of(cls, X: Any) -> Rows:
+        """Make rows of a finite array or sparse matrix of shape (n, n_columns), without a bias."""
         csr = sparse.csr_matrix(X, dtype=np.float64)
-        csr.sum_duplicates()
+        if not (csr.has_canonical_format and csr.data.all()):
+            csr = csr.copy()  # the arrays are the caller's
+            csr.sum_duplicates()
+            csr.eliminate_zeros()  # what a dense X leaves out, a sparse one does too: the same bits
         indices = csr.indices.astype(np.int32, copy=False)
-        return cls(csr.indptr.astype(np.int64, copy=False), indices, csr.data, csr.shape[1], bias)
+        return cls(csr.indptr.astype(np.int64, copy=False), indices, csr.data, csr.shape[1])
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.indptr) - 1
+
+    def length(self) -> float:
+        """Return the root mean square of the Euclidean lengths of the rows."""
+        return float(np.sqrt((self.values * self.values).sum() / self.n))
 
     def slice(self, first: int, last: int) -> Rows:
         """Return the rows from `first` up to, not including, `last`."""
@@ -49,7 +56,7 @@ class Rows:
         )
 
     def take(self, order: Integers) -> Rows:
-        """Return the rows in another order."""
+        """Return some rows, in the order given."""
         n_entries = np.diff(self.indptr)[order]
         indptr = np.concatenate(([0], np.cumsum(n_entries)))
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[order] - indptr[:-1], n_entries)
@@ -65,11 +72,25 @@ class Rows:
         """Return x² of every entry, for variances: xᵀΣx with diagonal Σ is linear in x²."""
         return replace(self, values=self.values * self.values, bias=self.bias * self.bias)
 
+    def dense(self) -> Floats:
+        """Return the rows as an array of shape (n, n_columns + 1), the bias in the last column."""
+        array = np.zeros((self.n, self.n_columns + 1))
+        array[np.repeat(np.arange(self.n), np.diff(self.indptr)), self.indices] = self.values
+        array[:, -1] = self.bias
+        return array
+
     def decide(self, weights: Floats, n_threads: int = 1) -> Floats:
         """Return wᵀx of every row and task, (n, tasks), for weights (n_columns + 1, tasks)."""
         out = np.empty((self.n, weights.shape[1]))
         _native.decide(self, np.ascontiguousarray(weights), out, n_threads)
         return out
+
+    def combined(self, shares: Floats) -> Floats:
+        """Return Σ_i shares[i, t] x_i, shape (n_columns + 1, tasks), for shares (n, tasks)."""
+        csr = sparse.csr_matrix((self.values, self.indices, self.indptr), shape=(self.n, self.n_columns))
+        features = Rows.of(csr.T)  # a row for each column, whose constant feature adds nothing
+        total = features.decide(np.vstack([shares, np.zeros_like(shares[:1])]))
+        return np.vstack([total, self.bias * shares.sum(axis=0)])
 
 
 @dataclass(frozen=True)
@@ -77,17 +98,17 @@ class Targets:
     """What T tasks want of n rows: a class for a classifier, values for a regressor."""
 
     labels: NDArray[np.int32] | None  # (n,): task t wants +1 where labels == t, else -1
-    values: Floats | None  # (n, T)
+    values: Floats | None  # (n, T), of a regressor
     cost: Floats  # (n,): weight of an example
     n_tasks: int
     margin: float
 
     def loss(self, f: Floats) -> float:
         """Return the hinge or epsilon-insensitive loss of margins f (n, T), summed with all weights."""
-        if self.labels is None:
+        if self.values is not None:
             excess = np.abs(self.values - f) - self.margin
         else:
-            positive = self.labels[:, None] == np.arange(self.n_tasks)
+            positive = np.asarray(self.labels)[:, None] == np.arange(self.n_tasks)
             excess = self.margin - np.where(positive, f, -f)
         return float((self.cost[:, None] * np.maximum(excess, 0.0)).sum())
 
@@ -95,9 +116,9 @@ class Targets:
         """Return the targets of some rows."""
         return replace(
             self,
-            labels=None if self.labels is None else np.ascontiguousarray(self.labels[rows]),
-            values=None if self.values is None else np.ascontiguousarray(self.values[rows]),
-            cost=np.ascontiguousarray(self.cost[rows]),
+            labels=None if self.labels is None else self.labels[rows],
+            values=None if self.values is None else self.values[rows],
+            cost=self.cost[rows],
         )
 
 
@@ -109,7 +130,7 @@ class Batch:
     targets: Targets
 
     def take(self, order: Integers) -> Batch:
-        """Return the examples in another order."""
+        """Return some examples, in the order given."""
         return Batch(self.rows.take(order), self.targets.take(order))
 
     def split(self, size: int | None) -> list[Batch]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from bayespa import _native
 from bayespa.linear.estimator import (
@@ -17,51 +16,66 @@ from bayespa.linear.estimator import (
     number_of_threads,
     require_choice,
     require_number,
-    tasks_of,
 )
 from bayespa.linear.examples import Batch, Floats, Integers
 from bayespa.random import key_from_seed, permutation, subkey
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class _PassiveAggressive(LinearEstimator):
-    """The state is (weights, drift, t_); one step is `_step`; `fit` repeats it until the loss stops falling."""
+    """The state is (weights, drift, t_); `fit` repeats `_step` until the loss stops falling."""
 
-    _squared_losses = ("squared_hinge", "squared_epsilon_insensitive")
+    _losses: tuple[str, str]  # of PA-I and PA-II
+    _weights: Floats  # (D + 1, T)
+    _drift: (
+        Floats | None
+    )  # Σ i step_i over the examples i, by which the mean of the weights differs from them
 
-    def _check_parameters(self, losses: tuple[str, str]) -> None:
-        require_number("C", self.C, 0.0, infinite=True)
-        require_choice("loss", self.loss, losses)
-        require_number("max_iter", self.max_iter, 1, open_=False)
-        require_number("n_iter_no_change", self.n_iter_no_change, 1, open_=False)
-        require_number("bias_scale", self.bias_scale, 0.0)
-        if self.early_stopping and not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction is {self.validation_fraction!r}; it must lie between 0 and 1")
+    def _check_parameters(self, *, fresh: bool) -> None:
+        super()._check_parameters(fresh=fresh)
+        require_number("C", self.C, 0.0, open_=True, infinite=True)
+        require_choice("loss", self.loss, self._losses)
+        require_number("max_iter", self.max_iter, 1, whole=True)
+        require_number("n_iter_no_change", self.n_iter_no_change, 1, whole=True)
+        if self.tol is not None:
+            require_number("tol", self.tol, 0.0)
+        require_number("validation_fraction", self.validation_fraction, 0.0, open_=True)
+        if self.validation_fraction >= 1.0:
+            raise ValueError(f"validation_fraction is {self.validation_fraction!r}; it must be below 1")
 
-    def _start(self, n_columns: int, n_tasks: int) -> None:
-        self._weights: Floats = np.zeros((n_columns + 1, n_tasks))
-        self._drift: Floats | None = np.zeros_like(self._weights) if self.average else None
+    def _start(self, n_tasks: int, n_columns: int) -> None:
+        self._weights = np.zeros((n_columns + 1, n_tasks))
+        self._drift = None
         self.t_ = 1.0
 
     def _begin_at(self, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
         """Set the weights to what the user gives, in the shapes of ``coef_`` and ``intercept_``."""
-        n_tasks, n_columns = self._weights.shape[1], self._weights.shape[0] - 1
-        for name, value, size in (("coef_init", coef, n_tasks * n_columns), ("intercept_init", intercept, n_tasks)):
+        dim, n_tasks = self._weights.shape
+        sizes = {"coef_init": n_tasks * (dim - 1), "intercept_init": n_tasks}
+        for (name, size), value in zip(sizes.items(), (coef, intercept), strict=True):
             if value is not None and np.size(value) != size:
                 raise ValueError(f"{name} has shape {np.shape(value)}; it must hold {size} numbers")
+        self._weights = self._weights.copy()
         if coef is not None:
-            self._weights[:-1] = np.reshape(coef, (n_tasks, n_columns)).T
+            self._weights[:-1] = np.reshape(coef, (n_tasks, dim - 1)).T
         if intercept is not None and self.fit_intercept:
             self._weights[-1] = np.reshape(intercept, n_tasks) / self._bias
 
     def _step(self, batch: Batch, order: Integers) -> float:
         """Show each example once, in this order; return the mean loss met on the way."""
+        if not self.average:
+            self._drift = None
+        elif self._drift is None:
+            self._drift = np.zeros_like(self._weights)
         loss = np.zeros(batch.targets.n_tasks)
         _native.aggressive(
             batch.rows,
             batch.targets,
             order,
             aggressiveness=float(self.C),
-            squared=self.loss in self._squared_losses,
+            squared=self.loss == self._losses[1],
             variance=1.0,
             weights=self._weights,
             dual=None,
@@ -74,32 +88,56 @@ class _PassiveAggressive(LinearEstimator):
         self.t_ += batch.rows.n
         return float(loss.sum()) / batch.rows.n
 
-    def _publish(self) -> None:
-        weights = self._weights
-        if self._drift is not None:
-            weights = weights - self._drift / max(self.t_ - 1.0, 1.0)  # the mean of the weights after each example
-        self.coef_ = weights[:-1].T.copy()
-        self.intercept_ = weights[-1] * self._bias
+    def _learn(self, batch: Batch) -> None:
+        self._step(batch, np.arange(batch.rows.n))
 
-    def _run(self, batch: Batch) -> None:
+    def _weights_now(self) -> Floats:
+        if self._drift is None:
+            return self._weights
+        return self._weights - self._drift / max(self.t_ - 1.0, 1.0)  # the mean over all examples
+
+    def fit(
+        self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
+    ) -> Self:
+        """Learn from (X, y) in as many passes as it takes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+        y : array of shape (n,)
+            Classes of any type, or the values of a regressor.
+        coef_init, intercept_init : arrays shaped as `coef_` and `intercept_`, optional
+            Where to start.
+
+        Returns
+        -------
+        self
+        """
+        warm = self.warm_start and self.__sklearn_is_fitted__()
+        with self._unchanged_on_error():
+            batch = self._ready(X, y, fresh=not warm)
+            self._begin_at(coef_init, intercept_init)
+            self._run(batch, key_from_seed(self.random_state))
+        return self
+
+    def _run(self, batch: Batch, key: int) -> None:
         """Pass over the data until the loss (of the pass, or of held-out data) stops falling."""
-        key = key_from_seed(self.random_state)
         held_out = None
         if self.early_stopping:
             order = permutation(subkey(key, 1), batch.rows.n)
             n_held_out = int(np.ceil(self.validation_fraction * batch.rows.n))
             if n_held_out >= batch.rows.n:
                 raise ValueError(
-                    f"validation_fraction {self.validation_fraction} of {batch.rows.n} rows leaves none to learn from"
+                    f"validation_fraction {self.validation_fraction} of {batch.rows.n} samples leaves none "
+                    "to learn from; pass more, or early_stopping=False"
                 )
             held_out, batch = batch.take(order[:n_held_out]), batch.take(np.sort(order[n_held_out:]))
-        best, stale = np.inf, 0
+        n, best, stale = batch.rows.n, np.inf, 0
         for epoch in range(self.max_iter):
-            n = batch.rows.n
             order = permutation(subkey(key, 0, epoch), n) if self.shuffle else np.arange(n)
             loss = self._step(batch, order)
             if held_out is not None:
-                loss = held_out.targets.loss(held_out.rows.decide(self._weights)) / held_out.rows.n
+                loss = held_out.targets.loss(self._decide(held_out.rows)) / held_out.rows.n
             if self.verbose:
                 print(f"pass {epoch + 1}: loss {loss:.6g}")
             self.n_iter_ = epoch + 1
@@ -112,8 +150,8 @@ class _PassiveAggressive(LinearEstimator):
 class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
     """Online passive-aggressive classifier: PA, PA-I and PA-II.
 
-    An example that meets the margin changes nothing; one that violates it moves the weights just as far as needed.
-    Parameters are named as in scikit-learn's class of this name, which scikit-learn removes in 1.10.
+    An example that meets the margin changes nothing; one that violates it moves the weights just as far as
+    needed. Parameters are named as in scikit-learn's class of this name, which scikit-learn removes in 1.10.
 
     Parameters
     ----------
@@ -126,12 +164,13 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     bias_scale : float, default=0.1
-        The intercept is the weight of a feature that has the same value in every example: this many times the typical
-        length of the rows first seen. The larger it is, the faster the intercept learns.
+        The intercept is the weight of a feature that has the same value in every example: this many times the
+        typical length of the rows first seen. The larger it is, the faster the intercept learns.
     max_iter : int, default=1000
         Most passes over the data in `fit`.
     tol : float or None, default=1e-3
-        `fit` stops when a pass's mean loss is no better than the best minus `tol`, `n_iter_no_change` times in a row.
+        `fit` stops when a pass's mean loss is no better than the best minus `tol`, `n_iter_no_change` times
+        in a row.
     early_stopping : bool, default=False
         Judge that on a held-out part of the data instead of the loss of the pass.
     validation_fraction : float, default=0.1
@@ -165,8 +204,8 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
 
     Notes
     -----
-    `partial_fit` takes ``sample_weight`` (it multiplies C); `fit` does not, because for an online learner a weight of 2
-    is not the same as showing an example twice.
+    `partial_fit` takes ``sample_weight`` (it multiplies C); `fit` does not, because for an online learner a
+    weight of 2 is not the same as showing an example twice.
 
     Examples
     --------
@@ -176,6 +215,8 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
     >>> PassiveAggressiveClassifier(random_state=0).fit(X, y).score(X, y) > 0.9
     True
     """
+
+    _losses = ("hinge", "squared_hinge")
 
     def __init__(
         self,
@@ -216,82 +257,13 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
         self.class_weight = class_weight
         self.average = average
 
-    def fit(
-        self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
-    ) -> PassiveAggressiveClassifier:
-        """Learn from (X, y) in as many passes as it takes.
+    def _continue_tasks(self, source: Integers, sign: Floats) -> None:
+        def continued(weights: Floats) -> Floats:
+            return np.ascontiguousarray(np.where(source < 0, 0.0, weights[:, source] * sign))
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_features)
-        y : array of shape (n,)
-            Classes, of any type.
-        coef_init, intercept_init : arrays shaped as `coef_` and `intercept_`, optional
-            Where to start.
-
-        Returns
-        -------
-        self
-        """
-        warm = self.warm_start and hasattr(self, "_weights")
-        with self._unchanged_on_error():
-            self._check_parameters(("hinge", "squared_hinge"))
-            batch, classes = self._check(
-                X, y, classes=None, reset=not warm, margin=self.margin, sample_weight=None
-            )
-            if not warm:
-                self._start(batch.rows.n_columns, batch.targets.n_tasks)
-            self._begin_at(coef_init, intercept_init)
-            self.classes_ = classes
-            self._run(batch)
-        self._publish()
-        return self
-
-    def partial_fit(
-        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> PassiveAggressiveClassifier:
-        """Learn a mini-batch, each example once and in the order given.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_features)
-        y : array of shape (n,)
-        classes : array of shape (n_classes,), optional
-            All classes that y may hold in this and later calls: needed in the first call, and whenever a new class
-            joins.
-        sample_weight : array of shape (n,), optional
-            Multiplies C.
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "_weights")
-        with self._unchanged_on_error():
-            self._check_parameters(("hinge", "squared_hinge"))
-            if first and classes is None:
-                raise ValueError("classes is None in the first call of partial_fit; pass all classes, e.g. np.unique(y)")
-            batch, known = self._check(
-                X, y, classes=classes, reset=first, margin=self.margin, sample_weight=sample_weight
-            )
-        if first:
-            self._start(batch.rows.n_columns, batch.targets.n_tasks)
-        elif len(known) > len(self.classes_):
-            source, sign = tasks_of(known, self.classes_)
-            self._weights = np.where(source < 0, 0.0, self._weights[:, source] * sign)
-            if self._drift is not None:
-                self._drift = np.where(source < 0, 0.0, self._drift[:, source] * sign)
-        self.classes_ = known
-        self._step(batch, np.arange(batch.rows.n))
-        self._publish()
-        return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the margin of each row: (n,) for two classes, where positive means the second, else (n, n_classes)."""
-        check_is_fitted(self)
-        weights = np.vstack((self.coef_.T, self.intercept_))
-        f = self._examples(X, bias=1.0).decide(weights, number_of_threads(self.n_jobs))
-        return f[:, 0] if f.shape[1] == 1 else f
+        self._weights = continued(self._weights)
+        if self._drift is not None:
+            self._drift = continued(self._drift)
 
 
 class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
@@ -308,9 +280,10 @@ class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     bias_scale : float, default=1.0
-        The intercept is the weight of a feature that has the same value in every example: this many times the typical
-        length of the rows first seen.
-    max_iter, tol, early_stopping, validation_fraction, n_iter_no_change, shuffle, verbose, random_state, warm_start, average
+        The intercept is the weight of a feature that has the same value in every example: this many times the
+        typical length of the rows first seen.
+    max_iter, tol, early_stopping, validation_fraction, n_iter_no_change, shuffle, verbose, random_state,
+    warm_start, average
         As in `PassiveAggressiveClassifier`.
     n_jobs : int or None, default=None
         Threads for predictions.
@@ -332,6 +305,9 @@ class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
     >>> PassiveAggressiveRegressor(random_state=0).fit(X, y).score(X, y) > 0.99
     True
     """
+
+    _losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
+    _margin_name = "epsilon"
 
     def __init__(
         self,
@@ -370,42 +346,6 @@ class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
         self.warm_start = warm_start
         self.average = average
 
-    def _check_examples(self, X: Any, y: Any, *, reset: bool, sample_weight: Any) -> Batch:
-        self._check_parameters(("epsilon_insensitive", "squared_epsilon_insensitive"))
-        require_number("epsilon", self.epsilon, 0.0, open_=False)
-        return self._check(X, y, reset=reset, margin=self.epsilon, sample_weight=sample_weight)
-
-    def _publish(self) -> None:
-        super()._publish()
-        self.coef_ = self.coef_[0]
-
-    def fit(
-        self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
-    ) -> PassiveAggressiveRegressor:
-        """Learn from X (n, n_features) and y (n,) in as many passes as it takes; the last two say where to start."""
-        warm = self.warm_start and hasattr(self, "_weights")
-        with self._unchanged_on_error():
-            batch = self._check_examples(X, y, reset=not warm, sample_weight=None)
-            if not warm:
-                self._start(batch.rows.n_columns, 1)
-            self._begin_at(coef_init, intercept_init)
-            self._run(batch)
-        self._publish()
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> PassiveAggressiveRegressor:
-        """Learn a mini-batch, each example once and in the order given; ``sample_weight`` (n,) multiplies C."""
-        first = not hasattr(self, "_weights")
-        with self._unchanged_on_error():
-            batch = self._check_examples(X, y, reset=first, sample_weight=sample_weight)
-        if first:
-            self._start(batch.rows.n_columns, 1)
-        self._step(batch, np.arange(batch.rows.n))
-        self._publish()
-        return self
-
     def predict(self, X: Any) -> Floats:
         """Return the value of each row of X, shape (n,)."""
-        check_is_fitted(self)
-        weights = np.append(self.coef_, self.intercept_)[:, None]
-        return self._examples(X, bias=1.0).decide(weights, number_of_threads(self.n_jobs))[:, 0]
+        return self._decide(self._examples(X))[:, 0]

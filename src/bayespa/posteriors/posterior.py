@@ -99,7 +99,7 @@ class Posterior(ABC):
         if not self._writeable():
             return self.copy()._update(operation, other)
         if isinstance(other, Columns):
-            self._require_same_type(other.part)
+            self._require_columns(other)
             for a, b in zip(self._arrays, other.part._arrays, strict=True):
                 a.T[other.columns] = operation(a.T[other.columns], b.T)
         else:
@@ -122,6 +122,18 @@ class Posterior(ABC):
                     "use one structure, and extended(prior) to make room"
                 )
         return list(zip(self._arrays, other._arrays, strict=True))
+
+    def _require_columns(self, other: Columns[Self]) -> None:
+        """Refuse statistics that `other.columns` of every array have no room for."""
+        self._require_same_type(other.part)
+        expected = (*self._arrays[0].shape[:-1], len(other.columns))
+        for name, a, b in zip(self.names, self._arrays, other.part._arrays, strict=True):
+            if a.shape != self._arrays[0].shape or b.shape != expected:
+                raise ValueError(
+                    f"{name} of shape {b.shape} cannot go to {len(other.columns)} columns of one of shape "
+                    f"{a.shape}; columns are the last axis of arrays that all have one shape, as in a "
+                    "Dirichlet or a diagonal Gaussian"
+                )
 
     def _require_same_type(self, other: Posterior) -> None:
         if type(other) is not type(self):

@@ -1,9 +1,10 @@
-"""A Gaussian margin tilted by a hinge loss, in readable Python: the twin of ``native/tilted.h``. [PA-3] [PA-4].
+"""A Gaussian margin tilted by a hinge loss: the twin of ``native/tilted.h``. [PA-3] [PA-4].
 
-The margin is f ~ N(m, s); the tilt is exp(−2c (L − f)₊ − 2c (f − U)₊). A classifier has the label's sign folded into
-f, L = ε and U = ∞; a regressor has L = y − ε and U = y + ε. The tilted density is a mixture of normals, each cut to
-an interval. In the coordinate z ≥ 0 that starts at the cut and is scaled by √s, each piece is exp(−t z − z²/2), and all
-moments below are sums of positive terms: nothing cancels, and a margin of 1e6 standard deviations keeps its digits.
+The margin is f ~ N(m, s); the tilt is exp(−2c (L − f)₊ − 2c (f − U)₊). A classifier has the label's sign
+folded into f, L = ε and U = ∞; a regressor has L = y − ε and U = y + ε. The tilted density is a mixture of
+normals, each cut to an interval. In the coordinate z ≥ 0 that starts at the cut and is scaled by √s, each
+piece is exp(−t z − z²/2), and all moments below are sums of positive terms: nothing cancels, and a margin of
+1e6 standard deviations keeps its digits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ INFINITY = math.inf
 LOG_SQRT_2PI = 0.9189385332046728
 SQRT_HALF_PI = 1.2533141373155003
 
-# Gauss-Legendre nodes and weights on [0, 1]: exact to rounding for exp(-t z - z^2/2) where its exponent spans <= 1.
+# Gauss-Legendre on [0, 1]: exact to rounding for exp(-t z - z²/2) where its exponent spans at most 1.
 NODES = (
     0.013046735741414184,
     0.06746831665550773,
@@ -70,15 +71,19 @@ class Tilt(NamedTuple):
     ratio: float
 
 
+def far_half_line(t: float) -> Piece:
+    """Moments on [0, ∞), t > 1.5: with I_n the n-th, r_n = I_n / I_{n−1} = n / (t + r_{n+1})."""
+    r = 0.0
+    for n in range(16 if t > 6 else 80, 1, -1):
+        r = n / (t + r)
+    mean = 1 / (t + r)
+    return Piece(-log(t + mean), mean, mean * (r - mean))
+
+
 def half_line(t: float) -> Piece:
-    """Moments on [0, ∞); for t < 0 the log mass leaves out its largest part, t²/2, so that callers can cancel it."""
+    """Moments on [0, ∞); for t < 0 the log mass leaves out t²/2, its largest part, for callers to cancel."""
     if t > 1.5:
-        # I_{n+1} = n I_{n−1} − t I_n, so r_n = I_n / I_{n−1} = n / (t + r_{n+1}): a continued fraction.
-        r = 0.0
-        for n in range(16 if t > 6 else 80, 1, -1):
-            r = n / (t + r)
-        mean = 1 / (t + r)
-        return Piece(-log(t + mean), mean, mean * (r - mean))
+        return far_half_line(t)
     half_square = 0.5 * t * t
     if t > -1.5:
         term = total = t  # Σ t^{2k+1} / (2k+1)!!, the series of the normal integral
@@ -87,7 +92,7 @@ def half_line(t: float) -> Piece:
             total += term
         scaled = SQRT_HALF_PI - total * exp(-half_square)
     else:
-        scaled = 2 * SQRT_HALF_PI - exp(half_line(-t).log_mass - half_square)
+        scaled = 2 * SQRT_HALF_PI - exp(far_half_line(-t).log_mass - half_square)
     mills = exp(-half_square) / scaled
     mean = mills - t
     return Piece(log(scaled) + (half_square if t >= 0 else 0.0), mean, 1 - mills * mean)
@@ -109,9 +114,7 @@ def interval(t: float, width: float) -> Piece:
         mean = i1 / i0
         return Piece(log(i0 * width), width * mean, width * width * (i2 / i0 - mean * mean))
     near, far = half_line(t), half_line(t + width)
-    beyond = exp(
-        far.log_mass - near.log_mass - decay
-    )  # the share of the half line that lies beyond the width
+    beyond = exp(far.log_mass - near.log_mass - decay)  # the share that lies beyond the width
     i0 = 1 - beyond
     far_mean = far.mean + width
     mean = (near.mean - beyond * far_mean) / i0
@@ -119,8 +122,36 @@ def interval(t: float, width: float) -> Piece:
     return Piece(near.log_mass + log(i0), mean, square - mean * mean)
 
 
+def hinge(f: float, lower: float, upper: float) -> float:
+    """How far f lies outside [lower, upper]."""
+    return lower - f if f < lower else f - upper if f > upper else 0.0
+
+
+class Zone(NamedTuple):
+    """The flat part [left, right] of the tilt in standard deviations from the mean, and from the origin.
+
+    The origin is the point of it that is nearest to the mean.
+    """
+
+    left: float
+    right: float
+    origin: float
+    to_left: float
+    to_right: float
+
+
+def zone_of(m: float, root: float, lower: float, upper: float) -> Zone:
+    """Return where [lower, upper] lies for N(m, root²)."""
+    left, right, width = (lower - m) / root, (upper - m) / root, (upper - lower) / root
+    if left > 0:
+        return Zone(left, right, left, 0.0, width)
+    if right < 0:
+        return Zone(left, right, right, -width, 0.0)
+    return Zone(left, right, 0.0, left, right)
+
+
 def moments(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
-    """Exact moments of the tilted margin, by moment matching. [PA-3] [PA-4].
+    """Exact moments of the tilted margin. [PA-3] [PA-4].
 
     Examples
     --------
@@ -128,46 +159,115 @@ def moments(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
     True
     """
     if s == 0:
-        return Tilt(-2 * c * (max(lower - m, 0.0) + max(m - upper, 0.0)), 0.0, 1.0)
+        return Tilt(-2 * c * hinge(m, lower, upper), 0.0, 1.0)
     root = math.sqrt(s)
-    b, left, right, width = 2 * c * root, (lower - m) / root, (upper - m) / root, (upper - lower) / root
-    # The origin is the point of the flat part [left, right] that is nearest to the mean.
-    if left > 0:
-        origin, to_left, to_right = left, 0.0, width
-    elif right < 0:
-        origin, to_left, to_right = right, -width, 0.0
-    else:
-        origin, to_left, to_right = 0.0, left, right
-    # Where the tilt is too weak to pull the mean to the origin, the peak stays out there and the origin lies lower.
-    short = b - abs(origin)
-    drop, top = (
-        (0.5 * short * short, b * (0.5 * b - abs(origin))) if short < 0 else (0.0, -0.5 * origin * origin)
-    )
+    b = 2 * c * root
+    left, right, origin, to_left, to_right = zone_of(m, root, lower, upper)
+    # Where the tilt is too weak to pull the mean to the origin, the peak stays out there, the origin lower.
+    drop, top = 0.0, -0.5 * origin * origin
+    missing = b - abs(origin)
+    if missing < 0:
+        drop, top = 0.5 * missing * missing, b * (0.5 * b - abs(origin))
 
-    # Each piece: its log mass less `top`, where it starts (from the origin), its direction, its moments.
-    p = half_line(b - left)
+    # Of each piece: its log mass less `top`, where it starts, its direction from there, its moments.
+    p = half_line(b - left)  # below L
     pieces = [(p.log_mass - (drop + 0.5 * to_left * (left + origin) if b > left else 0.0), to_left, -1.0, p)]
     if upper < INFINITY:
-        p = half_line(b + right)
+        p = half_line(b + right)  # above U
         log_mass = p.log_mass - (drop + 0.5 * to_right * (right + origin) if b > -right else 0.0)
         pieces.append((log_mass, to_right, 1.0, p))
     if to_right > 0:
-        p = interval(max(origin, 0.0), to_right)
+        p = interval(max(origin, 0.0), to_right)  # the flat part on the right of the origin
         pieces.append((p.log_mass - drop, 0.0, 1.0, p))
     if to_left < 0:
-        p = interval(max(-origin, 0.0), -to_left)
+        p = interval(max(-origin, 0.0), -to_left)  # and on the left
         pieces.append((p.log_mass - drop, 0.0, -1.0, p))
 
     largest = max(log_mass for log_mass, *_ in pieces)
-    weights = [exp(log_mass - largest) for log_mass, *_ in pieces]
-    total = sum(weights)
-    shares = [weight / total for weight in weights]
+    shares = [exp(log_mass - largest) for log_mass, *_ in pieces]
+    total = mean = ratio = 0.0
+    for share in shares:  # not sum(): newer Pythons compensate its rounding
+        total += share
+    shares = [share / total for share in shares]
     centres = [start + direction * p.mean for _, start, direction, p in pieces]
-    mean = sum(share * centre for share, centre in zip(shares, centres, strict=True))
-    ratio = sum(
-        share * (p.variance + (centre - mean) * (centre - mean))
-        for share, centre, (*_, p) in zip(shares, centres, pieces, strict=True)
-    )
-    beyond_upper = shares[1] if upper < INFINITY else 0.0
-    # d log Z / d m: each side pulls with 2c, in proportion to the mass that lies there.
-    return Tilt(top + (largest + log(total) - LOG_SQRT_2PI), 2 * c * (shares[0] - beyond_upper), ratio)
+    for share, centre in zip(shares, centres, strict=True):
+        mean += share * centre
+    for share, centre, (*_, p) in zip(shares, centres, pieces, strict=True):
+        ratio += share * (p.variance + (centre - mean) * (centre - mean))
+    # d log Z / d m: each side pulls with 2c, in proportion to the mass that lies there. The tilt is
+    # log-concave, so that a variance can grow by rounding only.
+    above = shares[1] if upper < INFINITY else 0.0
+    return Tilt(top + (largest + log(total) - LOG_SQRT_2PI), 2 * c * (shares[0] - above), min(ratio, 1.0))
+
+
+class Bound:
+    """What the augmented mean field maximises, over u = (m′ − m)/√s and log r, r² = s′/s.
+
+    Kept are its gradient (u, r) and minus its Hessian (uu, ur, rr) at one point; it is strictly concave.
+    """
+
+    def __init__(self, zone: Zone, k: float, u: float, x: float, r: float, two_sided: bool) -> None:
+        v = r * r
+        self.u, self.r, self.uu, self.ur, self.rr = -u, 1 - v, 1.0, 0.0, 2 * v
+        self._add_hinge(zone.to_left - x, 1.0, k, v)
+        if two_sided:
+            self._add_hinge(x - zone.to_right, -1.0, k, v)
+
+    def _add_hinge(self, z: float, falls: float, k: float, v: float) -> None:
+        """Add −k (z + √(z² + v)), a hinge with λ integrated out [MED-3], whose z falls or grows in u."""
+        n = math.sqrt(z * z + v)
+        share, precision = z / n, k * v / n
+        self.u += falls * (k * reach(z, n, v) / n)
+        self.r -= precision
+        self.uu += precision / (n * n)
+        self.ur += falls * (precision * share / n)
+        self.rr += precision * (1 + share * share)
+
+
+def reach(z: float, n: float, v: float) -> float:
+    """Return n + z for n = √(z² + v), without cancellation for z < 0."""
+    return n + z if z > 0 else v / (n - z)
+
+
+def mean_field(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
+    """Return the best Gaussian of the augmented mean field; `log_mass` bounds the exact one from below.
+
+    There, E[1/λ] = 1 / (c √(E[z]² + s′)) for each hinge (z)₊ [MED-2]. Alternating between λ and the Gaussian
+    converges too slowly where the tilt is strong, so this is Newton's method on the bound.
+
+    Examples
+    --------
+    >>> exact, bound = (f(0.0, 1.0, 1.0, float("inf"), 1.0) for f in (moments, mean_field))
+    >>> bound.log_mass < exact.log_mass
+    True
+    """
+    if s == 0:
+        return moments(m, s, lower, upper, c)
+    root = math.sqrt(s)
+    k = c * root
+    zone = zone_of(m, root, lower, upper)
+    two_sided = upper < INFINITY
+    # u, and x = u − origin on its own: each keeps its digits where it is small.
+    u, x, r = 0.0, -zone.origin, 1.0
+    bound = Bound(zone, k, u, x, r, two_sided)
+    for _ in range(100):
+        determinant = bound.uu * bound.rr - bound.ur * bound.ur
+        step_u = (bound.rr * bound.u - bound.ur * bound.r) / determinant
+        step_r = (bound.uu * bound.r - bound.ur * bound.u) / determinant
+        slope = bound.u * step_u + bound.r * step_r
+        size = 4 / abs(step_r) if abs(step_r) > 4 else 1.0
+        next_r = 0.0
+        while size > 1e-18:  # shorter, until the slope along the step has not turned round
+            next_r = r * exp(size * step_r)
+            bound = Bound(zone, k, u + size * step_u, x + size * step_u, next_r, two_sided)
+            if bound.u * step_u + bound.r * step_r >= -0.1 * slope:
+                break
+            size *= 0.5
+        u, x, r = u + size * step_u, x + size * step_u, next_r
+        if slope < 1e-13:  # in units of s′, and this step has squared it
+            break
+    v, below, above = r * r, zone.to_left - x, x - zone.to_right
+    loss = k * reach(below, math.sqrt(below * below + v), v)
+    if two_sided:
+        loss += k * reach(above, math.sqrt(above * above + v), v)
+    return Tilt(-0.5 * (v - 1 - log(v) + u * u) - loss, u / root, v)

@@ -1,0 +1,183 @@
+"""The BayesPA round on models whose results are known."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayespa.learning import Learned, Local, Round, learn, rounds
+from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
+
+
+@dataclass
+class WordCounts:
+    """The statistics are the batch itself, whatever the posterior; the objective is given."""
+
+    objectives: list = field(default_factory=list)
+    indices: list = field(default_factory=list)
+
+    def local_step(self, posterior, batch, index):
+        self.indices.append(index)
+        objective = self.objectives[index] if self.objectives else 1.0
+        return Local(Dirichlet([batch]), objective, n_examples=int(sum(batch)))
+
+
+class Halves:
+    """Statistics that depend on the posterior: half of what it holds. Replays show what was subtracted."""
+
+    def local_step(self, posterior, batch, index):
+        return Local(Dirichlet(0.5 * posterior.concentration), 0.0, 1)
+
+
+class MeanOfNormal:
+    """A conjugate model: observations of known precision; the objective is minus the log evidence."""
+
+    def local_step(self, posterior, batch, index):
+        mean, precision = posterior.mean()[0, 0], posterior.precision[0]
+        objective = 0.0
+        for y in batch:
+            variance = 1.0 / precision + 1.0
+            objective += 0.5 * (np.log(2 * np.pi * variance) + (y - mean) ** 2 / variance)
+            mean, precision = (mean * precision + y) / (precision + 1.0), precision + 1.0
+        return Local(Gaussian([[np.sum(batch)]], [float(len(batch))]), objective, len(batch))
+
+
+PRIOR = Dirichlet.prior(1, 2, eta=1.0)
+BATCHES = [[1, 0], [4, 2], [0, 3]]
+
+
+def test_a_pass_adds_up():
+    states = list(rounds(WordCounts(), PRIOR.copy(), BATCHES))
+    assert [s.n_examples for s in states] == [1, 7, 10]
+    assert [(s.pass_index, s.batch_index, s.n_batches) for s in states] == [(0, 0, 3), (0, 1, 3), (0, 2, 3)]
+    assert states[-1].posterior == Dirichlet([[6.0, 6.0]])
+    assert [s.local.statistics for s in states] == [Dirichlet([batch]) for batch in BATCHES]
+
+
+def test_a_prior_that_cannot_be_written_to_stays():
+    assert learn(WordCounts(), PRIOR, BATCHES).posterior == Dirichlet([[6.0, 6.0]])
+    assert Dirichlet.prior(1, 2, eta=1.0) == PRIOR
+
+
+def test_a_conjugate_model_is_exact_in_any_batches():
+    y = np.random.default_rng(0).standard_normal(20)
+    prior = Gaussian.prior(1, 1, scale=2.0, structure="isotropic")
+    exact = Gaussian([[y.sum()]], [20.25])
+    covariance = np.eye(20) + 4.0
+    evidence = 0.5 * (np.linalg.slogdet(2 * np.pi * covariance)[1] + y @ np.linalg.solve(covariance, y))
+    for cuts in ([], [7], [1, 2, 3, 19]):
+        result = learn(MeanOfNormal(), prior, np.split(y, cuts))
+        assert_allclose(result.posterior.shift, exact.shift)
+        assert_allclose(result.posterior.precision, exact.precision)
+        assert_allclose(result.objective, [evidence])
+
+
+def test_a_replay_replaces_what_a_batch_added_before():
+    result = learn(WordCounts(), PRIOR, BATCHES, n_passes=4)
+    assert result.posterior == Dirichlet([[6.0, 6.0]])
+    assert result.n_examples == 40
+    assert result.objective == [3.0] * 4
+    # Halves: pass 1 adds 1/2, then 3/4; pass 2 takes 1/2 away from 9/4 and adds half of the rest.
+    values = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0, 1], n_passes=2)]
+    assert values == [1.5, 2.25, 1.75 * 1.5, (1.75 * 1.5 - 0.75) * 1.5]
+
+
+def test_iterations_within_a_round_replace_each_other():
+    values = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0, 1], n_iterations=3)]
+    # 1 + 1/2, then 1 + 3/4, then 1 + 7/8, each iteration starting from the last.
+    assert values[0] == 1.875
+    model = WordCounts()
+    learn(model, PRIOR, BATCHES, n_iterations=2, n_passes=2, start=100)
+    assert model.indices == list(range(100, 112))
+
+
+def test_statistics_of_some_columns_and_of_several_posteriors():
+    class Both:
+        def local_step(self, posterior, batch, index):
+            column, count = batch
+            statistics = Joint(
+                words=Columns(np.array([column]), Dirichlet([[count]])), rate=Gaussian([[count]], [1.0])
+            )
+            return Local(statistics, 0.0, 1)
+
+    prior = Joint(words=Dirichlet.prior(1, 3, eta=0.5), rate=Gaussian.prior(1, 1, structure="isotropic"))
+    for n_passes in (1, 3):
+        posterior = learn(Both(), prior.copy(), [(0, 2.0), (2, 1.0)], n_passes=n_passes).posterior
+        assert posterior == Joint(words=Dirichlet([[2.5, 0.5, 1.5]]), rate=Gaussian([[3.0]], [3.0]))
+
+
+def test_a_discount_forgets_before_each_batch():
+    posterior = learn(WordCounts(), PRIOR, BATCHES, discount=0.5, prior=PRIOR).posterior
+    assert_allclose(posterior.concentration, [[1 + 0.25 * 1 + 0.5 * 4, 1 + 0.5 * 2 + 3]])
+
+
+@pytest.mark.parametrize(("tol", "n_passes"), [(1e-1, 2), (1e-2, 3), (1e-3, 4), (0.0, 6)])
+def test_learning_stops_when_the_objective_changes_little(tol, n_passes):
+    objectives = [100.0, 101.0, 101.2, 101.21, 101.2101, 101.2101]
+    model = WordCounts([half for value in objectives for half in (value / 2, value / 2)])
+    assert len(learn(model, PRIOR, BATCHES[:2], n_passes=6, tol=tol).objective) == n_passes
+
+
+def test_callbacks_see_every_round_and_can_stop():
+    seen, all_of_them = [], []
+
+    def stop_at_five(state):
+        seen.append(state)
+        return len(seen) == 5
+
+    result = learn(WordCounts(), PRIOR, BATCHES, n_passes=10, callbacks=[stop_at_five, all_of_them.append])
+    assert isinstance(result, Learned)
+    assert len(seen) == len(all_of_them) == 5
+    assert isinstance(seen[0], Round)
+    assert (seen[-1].pass_index, seen[-1].batch_index) == (1, 1)
+    assert result.objective == [3.0, 2.0]
+    assert result.posterior == Dirichlet([[6.0, 6.0]])
+
+
+def test_a_callback_stops_only_by_true():
+    assert len(learn(WordCounts(), PRIOR, BATCHES, callbacks=[lambda state: 1]).objective) == 1
+    assert learn(WordCounts(), PRIOR, BATCHES, callbacks=[lambda state: "yes"]).n_examples == 10
+
+
+def test_a_stream_is_read_once_and_only_as_far_as_needed():
+    read = []
+
+    def stream():
+        for batch in BATCHES:
+            read.append(batch)
+            yield batch
+
+    steps = rounds(WordCounts(), PRIOR, stream())
+    assert next(steps).n_batches is None
+    assert read == BATCHES[:1]
+    assert len(list(steps)) == 2
+    with pytest.raises(
+        ValueError, match="n_passes is 2 but the batches can be iterated only once; pass a list"
+    ):
+        learn(WordCounts(), PRIOR, stream(), n_passes=2)
+
+
+def test_no_batches_teach_nothing():
+    result = learn(WordCounts(), PRIOR, [])
+    assert result == Learned(PRIOR, [], 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_passes": 0}, "n_passes is 0 and n_iterations 1; both must be at least 1"),
+        ({"n_iterations": 0}, "n_passes is 1 and n_iterations 0"),
+        ({"discount": 0.0, "prior": PRIOR}, r"discount is 0.0; it must lie in \(0, 1\]"),
+        ({"discount": 1.1, "prior": PRIOR}, r"discount is 1.1; it must lie in \(0, 1\]"),
+        ({"discount": np.nan, "prior": PRIOR}, r"discount is nan; it must lie in \(0, 1\]"),
+        ({"discount": 0.5}, "discount 0.5 needs the prior that forgetting leads back to"),
+        (
+            {"discount": 0.5, "prior": PRIOR, "n_passes": 2},
+            "discount 0.5 forgets a stream, n_passes 2 replays",
+        ),
+    ],
+)
+def test_options_that_make_no_sense(options, message):
+    with pytest.raises(ValueError, match=message):
+        learn(WordCounts(), PRIOR, BATCHES, **options)
