@@ -1,6 +1,7 @@
 // The table of kernels of one instruction set, filled by kernels_*.cpp from the same source.
 #pragma once
 
+#include "dual.h"
 #include "elementary_kernels.h"
 #include "linalg.h"
 #include "linear_step.h"
@@ -11,6 +12,7 @@ namespace bayespa {
 
 struct Kernels {
   const char* isa;
+  DualKernels dual;
   ElementaryKernels elementary;
   LinalgKernels linalg;
   LinearKernels linear;

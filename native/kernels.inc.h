@@ -2,6 +2,7 @@
 //
 // The rules of a *.inc.h: everything sits in an anonymous namespace, and nothing instantiates inline functions of the
 // C++ library, or the linker could keep an AVX-512 copy for everyone. Plain loops; the compiler vectorises them.
+#include "dual.inc.h"
 #include "elementary_kernels.inc.h"
 #include "kernels.h"
 #include "linalg.inc.h"
@@ -19,6 +20,7 @@ namespace bayespa {
 extern const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA);
 const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     BAYESPA_STRING(BAYESPA_ISA),
+    dual_kernels,
     elementary_kernels,
     linalg_kernels,
     linear_kernels,

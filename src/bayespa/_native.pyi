@@ -8,6 +8,21 @@ from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, Topics
 def available_isas() -> list[str]: ...
 def isa() -> str: ...
 
+# bindings_dual.cpp
+def solve_dual(
+    x: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    labels: NDArray[np.float32],
+    margin: float,
+    bound: float,
+    regression: bool,
+    tol: float,
+    max_sweeps: int,
+    mean: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
+
 # bindings_elementary.cpp
 def exp64(x: NDArray[np.float64], out: NDArray[np.float64], n_threads: int = 1) -> None: ...
 def log64(x: NDArray[np.float64], out: NDArray[np.float64], n_threads: int = 1) -> None: ...
@@ -79,6 +94,7 @@ def draw_inverse_gaussian(
     shape: NDArray[np.float64],
     out: NDArray[np.float64],
     n_threads: int = 1,
+) -> None: ...
 
 # bindings_medlda.cpp
 def local_words(

@@ -13,17 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from bayespa import _native
+from bayespa.checks import number_of_threads, require_choice, require_number
+from bayespa.classes import tasks_of
 from bayespa.elementary import exp
 from bayespa.learning import Local, rounds
-from bayespa.linear.estimator import (
-    LinearClassifier,
-    LinearEstimator,
-    LinearRegressor,
-    number_of_threads,
-    require_choice,
-    require_number,
-    tasks_of,
-)
+from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor
 from bayespa.linear.examples import Batch, Floats, Rows
 from bayespa.posteriors import Columns, Gaussian
 from bayespa.random import key_from_seed, permutation
@@ -60,7 +54,9 @@ class LinearModel:
         precision = posterior.precision[0, 0]  # of every weight and task: it never changes
         before = posterior.shift.T[columns] / precision
         weights = before.copy()
-        solve_dual(rows, batch, 2.0 * self.cost, 1.0 / precision, weights, self.n_threads)  # the paper's 2c is C
+        solve_dual(
+            rows, batch, 2.0 * self.cost, 1.0 / precision, weights, self.n_threads
+        )  # the paper's 2c is C
         moved = weights - before
         objective = 0.5 * precision * float((moved * moved).sum())
         objective += 2.0 * self.cost * batch.targets.loss(rows.decide(weights, self.n_threads))
@@ -86,7 +82,9 @@ class LinearModel:
         )
         # One number scales every weight's precision, so every shift changes with it.
         precision = 1.0 / variance
-        return Gaussian((mean * precision).T - posterior.shift, precision - posterior.precision), float(objective.sum())
+        return Gaussian((mean * precision).T - posterior.shift, precision - posterior.precision), float(
+            objective.sum()
+        )
 
     def _full(self, posterior: Gaussian, batch: Batch) -> tuple[Statistics, float]:
         mean, covariance = posterior.moments(n_threads=self.n_threads)
@@ -130,7 +128,19 @@ def solve_dual(
     order = np.arange(rows.n)
     for _ in range(max_sweeps):
         _native.aggressive(
-            rows, targets, order, aggressiveness, squared, variance, weights, dual, None, 0, loss, change, n_threads
+            rows,
+            targets,
+            order,
+            aggressiveness,
+            squared,
+            variance,
+            weights,
+            dual,
+            None,
+            0,
+            loss,
+            change,
+            n_threads,
         )
         if rows.n == 1 or change.max() <= tol:  # a single example is solved by its first step
             return dual
@@ -343,7 +353,9 @@ class BayesPAClassifier(LinearClassifier, _BayesPA):
     ) -> tuple[Batch, NDArray[Any]]:
         self._check_parameters()
         require_number("margin", self.margin, 0.0)
-        return self._check(X, y, classes=classes, reset=reset, margin=self.margin, sample_weight=sample_weight)
+        return self._check(
+            X, y, classes=classes, reset=reset, margin=self.margin, sample_weight=sample_weight
+        )
 
     def fit(self, X: Any, y: Any) -> BayesPAClassifier:
         """Start from the prior and learn from (X, y).
@@ -386,8 +398,12 @@ class BayesPAClassifier(LinearClassifier, _BayesPA):
         first = not hasattr(self, "posterior_")
         with self._unchanged_on_error():
             if first and classes is None:
-                raise ValueError("classes is None in the first call of partial_fit; pass all classes, e.g. np.unique(y)")
-            batch, known = self._check_labelled(X, y, classes=classes, reset=first, sample_weight=sample_weight)
+                raise ValueError(
+                    "classes is None in the first call of partial_fit; pass all classes, e.g. np.unique(y)"
+                )
+            batch, known = self._check_labelled(
+                X, y, classes=classes, reset=first, sample_weight=sample_weight
+            )
         if first:
             self._start(batch.targets.n_tasks, batch.rows.n_columns)
         elif len(known) > len(self.classes_):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,20 +14,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from bayespa.classes import some
 from bayespa.linear.examples import Batch, Floats, Rows, Targets
-
-
-def number_of_threads(n_jobs: int | None) -> int:
-    """Turn scikit-learn's ``n_jobs`` into threads: None is 1, -1 all processors, -2 all but one.
-
-    >>> number_of_threads(None), number_of_threads(3)
-    (1, 3)
-    """
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs is 0; use None or 1 for one thread, -1 for all processors")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def require_finite(name: str, X: Any) -> None:
@@ -46,20 +33,6 @@ def require_finite(name: str, X: Any) -> None:
         f"Input {name} contains {kind}: {name}{where} is {value!s}; drop the row or fill in a number, "
         "for instance with sklearn.impute.SimpleImputer"
     )
-
-
-def require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise a ValueError unless `value` is one of `choices`."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; use one of {', '.join(map(repr, choices))}")
-
-
-def require_number(name: str, value: Any, low: float, *, infinite: bool = False, open_: bool = True) -> None:
-    """Raise a ValueError unless low < value (or low <= value) and value is finite (or may be infinite)."""
-    ok = value > low if open_ else value >= low
-    if not ok or (np.isinf(value) and not infinite):
-        bound = f"{'greater than' if open_ else 'at least'} {low:g}"
-        raise ValueError(f"{name} is {value!r}; it must be {bound}{'' if infinite else ' and finite'}")
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -123,7 +96,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             named = np.unique(np.asarray(classes))
             lost = [] if known is None else np.setdiff1d(known, named)
             if len(lost):
-                raise ValueError(f"classes leaves out {lost[0]!r}, which the model has learned; pass all classes, old and new")
+                raise ValueError(
+                    f"classes leaves out {lost[0]!r}, which the model has learned; pass all classes, old and new"
+                )
             known = named
         if known is None:
             known = np.unique(y)
@@ -131,7 +106,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         if unknown.any():
             i = int(np.argmax(unknown))
             raise ValueError(
-                f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {_some(known)}); name all "
+                f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {some(known)}); name all "
                 "classes, this one too, in partial_fit(..., classes=...)"
             )
         if len(known) < 2:
@@ -167,28 +142,6 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         rows, y = self._labelled(X, y, reset=reset)
         y = y.astype(np.float64)
         require_finite("y", y)
-        return Batch(rows, Targets(None, y[:, None].copy(), self._weights_for(sample_weight, rows), 1, margin))
-
-
-def _some(values: NDArray[Any], most: int = 6) -> str:
-    shown = ", ".join(repr(v) for v in values[:most].tolist())
-    return shown if len(values) <= most else f"{shown}, ..."
-
-
-def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[NDArray[np.int64], Floats]:
-    """Return, for each task of `classes`, the task before that it continues (-1: new) and with which sign.
-
-    Two classes share one task, which stands for the second: as one of three, the first continues it with sign -1.
-
-    >>> tasks_of(np.array(["a", "b", "c"]), before=np.array(["a", "c"]))
-    (array([ 0, -1,  0]), array([-1.,  1.,  1.]))
-    """
-    if len(classes) == 2:
-        return np.array([0 if len(before) == 2 else -1]), np.ones(1)
-    sign = np.ones(len(classes))
-    old = np.searchsorted(before, classes).clip(max=len(before) - 1)
-    source = np.where(before[old] == classes, old, -1)
-    if len(before) == 2:
-        sign[source == 0] = -1.0
-        source[source == 1] = 0
-    return source, sign
+        return Batch(
+            rows, Targets(None, y[:, None].copy(), self._weights_for(sample_weight, rows), 1, margin)
+        )

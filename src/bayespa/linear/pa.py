@@ -10,15 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from bayespa import _native
-from bayespa.linear.estimator import (
-    LinearClassifier,
-    LinearEstimator,
-    LinearRegressor,
-    number_of_threads,
-    require_choice,
-    require_number,
-    tasks_of,
-)
+from bayespa.checks import number_of_threads, require_choice, require_number
+from bayespa.classes import tasks_of
+from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor
 from bayespa.linear.examples import Batch, Floats, Integers
 from bayespa.random import key_from_seed, permutation, subkey
 
@@ -35,7 +29,9 @@ class _PassiveAggressive(LinearEstimator):
         require_number("n_iter_no_change", self.n_iter_no_change, 1, open_=False)
         require_number("bias_scale", self.bias_scale, 0.0)
         if self.early_stopping and not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction is {self.validation_fraction!r}; it must lie between 0 and 1")
+            raise ValueError(
+                f"validation_fraction is {self.validation_fraction!r}; it must lie between 0 and 1"
+            )
 
     def _start(self, n_columns: int, n_tasks: int) -> None:
         self._weights: Floats = np.zeros((n_columns + 1, n_tasks))
@@ -45,7 +41,10 @@ class _PassiveAggressive(LinearEstimator):
     def _begin_at(self, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
         """Set the weights to what the user gives, in the shapes of ``coef_`` and ``intercept_``."""
         n_tasks, n_columns = self._weights.shape[1], self._weights.shape[0] - 1
-        for name, value, size in (("coef_init", coef, n_tasks * n_columns), ("intercept_init", intercept, n_tasks)):
+        for name, value, size in (
+            ("coef_init", coef, n_tasks * n_columns),
+            ("intercept_init", intercept, n_tasks),
+        ):
             if value is not None and np.size(value) != size:
                 raise ValueError(f"{name} has shape {np.shape(value)}; it must hold {size} numbers")
         if coef is not None:
@@ -77,7 +76,9 @@ class _PassiveAggressive(LinearEstimator):
     def _publish(self) -> None:
         weights = self._weights
         if self._drift is not None:
-            weights = weights - self._drift / max(self.t_ - 1.0, 1.0)  # the mean of the weights after each example
+            weights = weights - self._drift / max(
+                self.t_ - 1.0, 1.0
+            )  # the mean of the weights after each example
         self.coef_ = weights[:-1].T.copy()
         self.intercept_ = weights[-1] * self._bias
 
@@ -270,7 +271,9 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
         with self._unchanged_on_error():
             self._check_parameters(("hinge", "squared_hinge"))
             if first and classes is None:
-                raise ValueError("classes is None in the first call of partial_fit; pass all classes, e.g. np.unique(y)")
+                raise ValueError(
+                    "classes is None in the first call of partial_fit; pass all classes, e.g. np.unique(y)"
+                )
             batch, known = self._check(
                 X, y, classes=classes, reset=first, margin=self.margin, sample_weight=sample_weight
             )
@@ -393,7 +396,9 @@ class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
         self._publish()
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> PassiveAggressiveRegressor:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> PassiveAggressiveRegressor:
         """Learn a mini-batch, each example once and in the order given; ``sample_weight`` (n,) multiplies C."""
         first = not hasattr(self, "_weights")
         with self._unchanged_on_error():
