@@ -75,7 +75,12 @@ class Online:
 
 
 def our_speed(
-    counts: csr_matrix, groups: NDArray[np.int64], n_topics: int, n_tasks: int, batch_size: int, schedule: Schedule
+    counts: csr_matrix,
+    groups: NDArray[np.int64],
+    n_topics: int,
+    n_tasks: int,
+    batch_size: int,
+    schedule: Schedule,
 ) -> float:
     model = Online(counts.shape[1], n_topics, n_tasks)
     labels = np.where(groups[:, None] == np.arange(n_tasks), 1, -1).astype(np.float32)
@@ -99,7 +104,9 @@ class Tomotopy:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--corpus", type=Path, required=True, help="20news-bydate-text.tar.xz")
     parser.add_argument("--topics", type=int, default=40)
     parser.add_argument("--batch-size", type=int, default=256)
@@ -111,10 +118,15 @@ def main() -> None:
         "no labels": (0, Schedule(free_sweeps=10, free_burn_in=5, sweeps=0, burn_in=0)),
         "1 task": (1, Schedule(free_sweeps=1, free_burn_in=1, sweeps=3, burn_in=1)),
         "20 tasks": (20, Schedule(free_sweeps=1, free_burn_in=1, sweeps=3, burn_in=1)),
-        "20 tasks, augmented": (20, Schedule(free_sweeps=1, free_burn_in=1, sweeps=3, burn_in=1, sampler="augmented")),
+        "20 tasks, augmented": (
+            20,
+            Schedule(free_sweeps=1, free_burn_in=1, sweeps=3, burn_in=1, sampler="augmented"),
+        ),
     }
     peer = Tomotopy(counts, args.topics)
-    print(f"{counts.shape[0]} documents, {counts.shape[1]} words, {counts.sum()} tokens, {args.topics} topics")
+    print(
+        f"{counts.shape[0]} documents, {counts.shape[1]} words, {counts.sum()} tokens, {args.topics} topics"
+    )
     print(f"{'':22}{'M samples/s':>12}{'tomotopy':>12}{'ratio':>8}")
     for name, (n_tasks, schedule) in rows.items():
         speeds = []
@@ -123,7 +135,8 @@ def main() -> None:
             ours = our_speed(counts, groups, args.topics, n_tasks, args.batch_size, schedule)
             speeds.append((ours, (before + peer.speed()) / 2))
         ours, theirs, ratio = (
-            statistics.median(values) for values in ([s[0] for s in speeds], [s[1] for s in speeds], [a / b for a, b in speeds])
+            statistics.median(values)
+            for values in ([s[0] for s in speeds], [s[1] for s in speeds], [a / b for a, b in speeds])
         )
         print(f"{name:22}{ours / 1e6:12.2f}{theirs / 1e6:12.2f}{ratio:8.2f}", flush=True)
 

@@ -25,7 +25,8 @@ from bayespa.posteriors import Joint
 
 CLASSIFIERS = [MedLDAClassifier]
 REGRESSORS = [MedLDARegressor]
-# Its data have negative counts, which are refused; test_probabilities_rank_like_decisions does the same with counts.
+# Its data have negative counts, which are refused; test_probabilities_rank_like_decisions does the same with
+# counts.
 NEGATIVE_DATA = {
     "check_decision_proba_consistency": "fits negative counts, whatever the tag positive_only says"
 }
@@ -216,9 +217,9 @@ def test_vocabulary_grows(classifier, corpus):
     assert model.n_features_in_ == 300
     assert (model.topic_word_[:, :200] >= before).all()
     assert model.score(corpus.X_test, corpus.y_test) > 0.85
-    with pytest.raises(ValueError, match="200 features, but .* is expecting 300"):
+    with pytest.raises(ValueError, match=r"200 features, but .* is expecting 300"):
         model.predict(corpus.X_test[:, :200])
-    with pytest.raises(ValueError, match="200 features, but .* is expecting 300"):
+    with pytest.raises(ValueError, match=r"200 features, but .* is expecting 300"):
         model.partial_fit(corpus.X[:, :200], corpus.y)
 
 
@@ -230,8 +231,8 @@ def test_new_classes(classifier, corpus, multi_class):
     decision = model.decision_function(corpus.X_test)
     model.partial_fit(corpus.X[:0:-1][:1] * 0, [None], classes=[0, 1, 2])  # a document without a word
     grown = model.decision_function(corpus.X_test)
-    # The task of two classes goes on as that of the second and, mirrored, of the first; models of their own draw
-    # other random numbers than the one did.
+    # The task of two classes goes on as that of the second and, mirrored, of the first; models of their own
+    # draw other random numbers than the one did.
     tolerance = 1e-5 if multi_class == "shared" else 0.5
     assert_allclose(grown[:, 2], decision, rtol=1e-5, atol=tolerance)
     assert_allclose(grown[:, 0], -decision, rtol=1e-5, atol=tolerance)
@@ -326,7 +327,7 @@ def test_a_count_of_a_million(classifier):
 
 
 def test_fractional_counts_weigh_what_they_say(classifier, corpus):
-    """Half of every count is half of the evidence: about half of the topics' counts, and nearly the same topics."""
+    """Half of every count is half of the evidence, and nearly the same topics."""
     whole, half = classifier().fit(corpus.X, corpus.y), classifier().fit(corpus.X * 0.5, corpus.y)
     learned = half.topic_word_.sum() - (whole.topic_word_.sum() - corpus.X.sum())
     assert_allclose(learned, 0.5 * corpus.X.sum(), rtol=1e-3)

@@ -37,7 +37,7 @@ def require_number(
     open_: bool = True,
     whole: bool = False,
 ) -> None:
-    """Raise a ValueError unless `value` is a number above `low` (or at least, if not `open_`) and at most `high`.
+    """Raise a ValueError unless `value` is above `low` (at least `low`, if not `open_`) and at most `high`.
 
     It must be finite unless it may be `infinite`, and an integer if `whole`.
     """

@@ -17,7 +17,8 @@ def some(values: NDArray[Any], most: int = 6) -> str:
 def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return, for each task of `classes`, the task before that it continues (-1: new) and with which sign.
 
-    Two classes share one task, which stands for the second: as one of three, the first continues it with sign -1.
+    Two classes share one task, which stands for the second: as one of three, the first continues it with sign
+    -1.
 
     >>> tasks_of(np.array(["a", "b", "c"]), before=np.array(["a", "c"]))
     (array([ 0, -1,  0]), array([-1.,  1.,  1.]))

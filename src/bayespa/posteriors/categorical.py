@@ -20,7 +20,8 @@ class Categorical(Posterior):
     Parameters
     ----------
     log_weights : array of shape (G,)
-        Logarithms of the probabilities, up to a constant. Used, not copied, if float64: ``+=`` writes into it.
+        Logarithms of the probabilities, up to a constant. Used, not copied, if float64: ``+=`` writes into
+        it.
 
     Examples
     --------
@@ -60,15 +61,18 @@ class Categorical(Posterior):
     def probabilities(self) -> Floats:
         """Return the probability of each value, shape (G,)."""
         weights = exp(self.log_weights - self.log_weights.max())
-        return weights / weights.sum()
+        shares: Floats = weights / weights.sum()
+        return shares
 
     def mean(self, values: ArrayLike) -> Floats:
         """Return the expectation of a quantity that has the given values (G,): shape (1,)."""
-        return (self.probabilities() * np.asarray(values)).sum(keepdims=True)
+        mean: Floats = (self.probabilities() * np.asarray(values)).sum(keepdims=True)
+        return mean
 
     def kl(self, other: Self) -> Floats:
         """Return the Kullback-Leibler divergence KL(self || other), shape (1,)."""
         self._pairs(other)
         p, q = self.probabilities(), other.probabilities()
         terms = np.where(p > 0.0, p * (log(np.where(p > 0.0, p, 1.0)) - log(q)), 0.0)
-        return np.maximum(terms.sum(keepdims=True), 0.0)  # below zero by rounding only
+        kl: Floats = np.maximum(terms.sum(keepdims=True), 0.0)  # below zero by rounding only
+        return kl

@@ -77,8 +77,8 @@ class Dirichlet(Posterior):
     def totals(self) -> Floats:
         """Return Σ_w Δ_kw of each topic, shape (K,).
 
-        Where all concentrations are multiples of 2^-20, learning `Columns` keeps the totals up to date: a mini-batch
-        of some thousand words need not add up a vocabulary of a million.
+        Where all concentrations are multiples of 2^-20, learning `Columns` keeps the totals up to date: a
+        mini-batch of some thousand words need not add up a vocabulary of a million.
         """
         if self._totals is not None:
             return self._totals

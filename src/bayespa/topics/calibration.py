@@ -1,8 +1,9 @@
 """Probabilities of labels: a softmax of margins whose temperature is learned from progressive predictions.
 
-A max-margin loss says nothing about probabilities. But an online learner meets every document before its label, and how
-the margins it would have predicted compare with the labels it then sees is honest evidence, of which a temperature needs
-little. Its posterior over a few values is another sum of statistics: replayed, forgotten and merged like the rest.
+A max-margin loss says nothing about probabilities. But an online learner meets every document before its
+label, and how the margins it would have predicted compare with the labels it then sees is honest evidence, of
+which a temperature needs little. Its posterior over a few values is another sum of statistics: replayed,
+forgotten and merged like the rest.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ Calibration = (
     Literal["exclusive", "independent"] | None
 )  # one label of many, each a question of its own, or neither
 
+ENOUGH = 64  # documents of a mini-batch that are evidence: one number needs no more, and they cost time
 TEMPERATURES: Floats = 2.0 ** np.arange(-6.0, 2.25, 0.25)  # in units of the margin ε
 
 
@@ -66,7 +68,8 @@ def calibrated(
     """Return what progressive predictions say of the temperature, likewise."""
     if calibration is None:
         return {}
-    return {"temperature": Categorical(evidence(margin, labels, exclusive=calibration == "exclusive"))}
+    found = evidence(margin[:ENOUGH], labels[:ENOUGH], exclusive=calibration == "exclusive")
+    return {"temperature": Categorical(found)}
 
 
 def temperature(posterior: Categorical) -> float:
@@ -82,6 +85,7 @@ def probabilities(margin: Floats, temperature: float, *, exclusive: bool) -> Flo
     """
     if exclusive:
         weights = exp((margin - margin.max(axis=1, keepdims=True)) / temperature)
-        return weights / weights.sum(axis=1, keepdims=True)
+        shares: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return shares
     small = exp(-2.0 * np.abs(margin) / temperature)
     return np.where(margin > 0.0, 1.0, small) / (1.0 + small)

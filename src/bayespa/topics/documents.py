@@ -22,9 +22,10 @@ LONGEST = 2**24  # tokens: up to here a float32 counts every one
 class Corpus:
     """Token counts, and what a token of each document weighs.
 
-    A document of whole numbers has tokens of weight 1. One with fractional counts (a total of t) is cut into tokens
-    that all weigh u, the power of two in [t / 512, t / 256), and its counts are rounded to multiples of u. Its topic
-    proportions then have the prior Dir(α/u): tokens count u times what whole ones do, in the topics as in the prior.
+    A document of whole numbers has tokens of weight 1. One with fractional counts (a total of t) is cut into
+    tokens that all weigh u, the power of two in [t / 512, t / 256) or at most 1, and its counts are rounded
+    to multiples of u. Its topic proportions then have the prior Dir(α/u): tokens count u times what whole
+    ones do, in the topics as in the prior.
     """
 
     counts: sparse.csr_matrix  # (n, W), int32
@@ -64,11 +65,12 @@ class Corpus:
         if (longest > LONGEST).any():
             row = int(np.argmax(longest))
             raise ValueError(
-                f"document {row} of X has {longest[row]:.0f} tokens, and {LONGEST} is the most; divide its counts by a "
-                "constant, or split it into several documents"
+                f"document {row} of X has {longest[row]:.0f} tokens, and {LONGEST} is the most; divide its "
+                "counts by a constant, or split it into several documents"
             )
         counts = sparse.csr_matrix((data.astype(np.int32), X.indices, X.indptr), X.shape)
         if fractional.any():
+            counts = counts.copy()  # the indices are the caller's
             counts.eliminate_zeros()  # what rounds to no token at all
         return cls(counts, weights)
 
@@ -78,7 +80,8 @@ class Corpus:
     def ids(self) -> NDArray[np.uint32]:
         """Return a number for each document that depends on its words and counts alone.
 
-        Predictions address their random numbers by it: whatever else is in the call, a document gets the same ones.
+        Predictions address their random numbers by it: whatever else is in the call, a document gets the same
+        ones.
         """
         h = self.counts.indices.astype(np.uint64) << np.uint64(32) | self.counts.data.astype(np.uint64)
         for shift, factor in (
@@ -89,7 +92,8 @@ class Corpus:
         h ^= h >> np.uint64(31)
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(h)])  # modulo 2^64, so differences are exact
         indptr = self.counts.indptr
-        return ((sums[indptr[1:]] - sums[indptr[:-1]]) >> np.uint64(32)).astype(np.uint32)
+        of_documents: NDArray[np.uint64] = sums[indptr[1:]] - sums[indptr[:-1]]
+        return (of_documents >> np.uint64(32)).astype(np.uint32)
 
     def batch(
         self, rows: Any, labels: NDArray[np.float32] | None = None, ids: NDArray[np.uint32] | None = None
@@ -101,7 +105,7 @@ class Corpus:
         )
 
     def halves(self) -> tuple[Corpus, Corpus]:
-        """Return every document's tokens at even places and those at odd places: two documents of half the length."""
+        """Return every document's tokens at even places, and those at odd places: two of half the length."""
         data = self.counts.data.astype(np.int64)
         ends = np.cumsum(data)
         start = np.concatenate([np.zeros(1, np.int64), ends])[self.counts.indptr[:-1]]
@@ -128,7 +132,7 @@ class Batch:
         return len(self.weights)
 
     def by_weight(self) -> Iterator[tuple[float, Any, Documents]]:
-        """Yield each token weight with its documents and their places in the batch: for whole counts, all at once."""
+        """Yield each token weight, the places of its documents, and these; for whole counts, all at once."""
         docs, values = self.documents, np.unique(self.weights)
         if len(values) <= 1:
             yield (float(values[0]) if len(values) else 1.0), slice(None), docs

@@ -1,4 +1,4 @@
-"""The averaging classifier's update of a mini-batch: a box-constrained dual, one for each task. [PA-2] [MED-7].
+"""The averaging classifier's update of a mini-batch: a box-constrained dual for each task. [PA-2] [MED-7].
 
 `bayespa.reference.dual` is the readable twin.
 """

@@ -1,4 +1,4 @@
-"""What the supervised topic models share as scikit-learn estimators: learning, topics, perplexity, merging."""
+"""What the supervised topic models share as scikit-learn estimators: learning, topics, merging."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Batches(Sequence[Batch]):
 
 @contextmanager
 def interrupts_held() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back until the yielded function is called, so that no update is cut in half; a second one acts."""
+    """Hold Ctrl-C back until the yielded function is called: no update is cut in half. A second one acts."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield lambda: None
@@ -170,8 +170,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             before is not None and any(names[: len(before)] != before)
         ):
             raise ValueError(
-                f"X has {n_words} features and {type(self).__name__} knows {self.n_features_in_}: new words must be "
-                "columns behind those known, and columns must have names if those have"
+                f"X has {n_words} features and {type(self).__name__} knows {self.n_features_in_}: new words "
+                "must be columns behind those known, and columns must have names if those have"
             )
 
     def _start(self, model: MedLDA | OneVsRest, n_words: int, targets: Targets) -> None:
@@ -208,8 +208,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         every = max(1, state.n_batches // (10 if self.verbose == 1 else state.n_batches))
         if self.verbose and (state.batch_index + 1) % every == 0:
             print(
-                f"{type(self).__name__}: pass {state.pass_index + 1} of {n_passes}, batch {state.batch_index + 1} of "
-                f"{state.n_batches}, {self.n_documents_seen_} documents, loss {self.objective_[-1]:.4g}"
+                f"{type(self).__name__}: pass {state.pass_index + 1} of {n_passes}, "
+                f"batch {state.batch_index + 1} of {state.n_batches}, {self.n_documents_seen_} documents, "
+                f"loss {self.objective_[-1]:.4g}"
             )
 
     # What was learned
@@ -254,7 +255,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         n_words : int
             Words a topic.
         feature_names : array of shape (W,), optional
-            The words, such as ``vectorizer.get_feature_names_out()``; by default the columns' names or numbers.
+            The words, such as ``vectorizer.get_feature_names_out()``; by default the columns' names or
+            numbers.
 
         Returns
         -------
@@ -309,12 +311,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         key = subkey(self._key if random_state is None else key_from_seed(random_state), WEIGHTS)
         mean, covariance = self.coef_, self.coef_cov_
         factors = np.triu(cholesky(covariance)[0])  # Σ = RᵀR, so Rᵀz has this covariance
-        return mean + (factors * normal(key, grid(*mean.shape))[:, :, None]).sum(axis=1)
+        drawn: Floats = mean + (factors * normal(key, grid(*mean.shape))[:, :, None]).sum(axis=1)
+        return drawn
 
     def _proportions(self, corpus: Corpus, shares: Floats) -> Floats:
         """Return E θ (n, K) given E z̄: the prior's α counts as much as a token's weight."""
         length = np.asarray(corpus.counts.sum(axis=1)).reshape(-1, 1) * corpus.weights[:, None]
-        return (self.alpha + length * shares) / (self.n_topics * self.alpha + length)
+        proportions: Floats = (self.alpha + length * shares) / (self.n_topics * self.alpha + length)
+        return proportions
 
     def transform(self, X: Any) -> Floats:
         """Return the expected topic proportions of documents, without their labels: rows sum to 1.
@@ -367,7 +371,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         )
 
     def _merge(self, other: Self, ancestor: Self | None, targets: Callable[[Self], Targets]) -> Self:
-        """Add what `other` learned; `targets` says how the tasks of a model become those of the merged one."""
+        """Add what `other` learned; `targets` says how the tasks of a model become those of the result."""
         models = [self, other] if ancestor is None else [self, other, ancestor]
         for one in models[1:]:
             require_mergeable(self, one)
@@ -393,10 +397,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def perplexity(self, X: Any) -> float:
         """Return the perplexity of held-out words, by document completion.
 
-        Topic proportions are inferred from the words at even places of a document and predict those at odd places, so
-        that no word helps to predict itself; what comes out is exp of minus the mean log probability of a word, and
-        compares across models, numbers of topics and libraries, given the vocabulary. One-vs-rest: the mean of the log
-        probabilities over the topic models.
+        Topic proportions are inferred from the words at even places of a document and predict those at odd
+        places, so that no word helps to predict itself; what comes out is exp of minus the mean log
+        probability of a word, and compares across models, numbers of topics and libraries, given the
+        vocabulary. One-vs-rest: the mean of the log probabilities over the topic models.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Why a model decided as it did: the topics of a document and its words, and what each added to the decision."""
+"""Why a model decided as it did: the topics and words of a document, and what each added."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Labels = NDArray[np.float32]
 
 
 def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the labels of n documents as an array, 1-D or 2-D, and where they are known: neither None nor NaN.
+    """Return the labels of n documents, 1-D or 2-D, and where they are known: neither None nor NaN.
 
     >>> y, known = label_array(3, ["a", None, "b"])
     >>> known.tolist()
@@ -26,7 +26,8 @@ def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if y is None:
         y = np.full(n, np.nan)
     if sparse.issparse(y):
-        y = y.toarray()
+        dense: Any = y
+        y = dense.toarray()
     array = np.asarray(y) if hasattr(y, "dtype") or hasattr(y, "iloc") else np.array(y, dtype=object)
     if array.ndim not in (1, 2) or len(array) != n:
         raise ValueError(f"y has shape {array.shape}; {n} documents need ({n},) or ({n}, labels)")
@@ -90,7 +91,7 @@ class Classes:
         return classes
 
     def joined(self, other: Classes) -> Classes:
-        """Return the classes of two models together; labels must have the same columns, as far as both have them."""
+        """Return the classes of two models together; labels must have the same columns."""
         if self.indicator != other.indicator:
             raise ValueError(
                 "one model has learned an indicator matrix of several labels, the other one class a document"
@@ -112,8 +113,8 @@ class Classes:
         lost = np.setdiff1d(before.names, kept)
         if len(lost) or (self.indicator and np.any(kept != before.names)):
             raise ValueError(
-                f"classes is {some(self.names)}, but the model knows {some(before.names)}; name all classes, old and new"
-                f"{', the new ones behind' if self.indicator else ''}"
+                f"classes is {some(self.names)}, but the model knows {some(before.names)}; name all "
+                f"classes, old and new{', the new ones behind' if self.indicator else ''}"
             )
 
     def tasks_before(self, before: Classes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -164,15 +165,15 @@ class Classes:
         if strange.any():
             i, j = np.argwhere(strange)[0]
             raise ValueError(
-                f"y[{i}, {j}] is {y[i, j]!r}; a y of two dimensions says which labels a document has: 0 or 1, NaN if "
-                "unknown"
+                f"y[{i}, {j}] is {y[i, j]!r}; a y of two dimensions says which labels a document has: 0 "
+                "or 1, NaN if unknown"
             )
         return np.where(known, 2.0 * numbers.astype(np.float32) - 1.0, np.nan).astype(np.float32)
 
 
 def _values(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
     """Return the known classes of a 1-D y, in their natural type."""
-    values = column_or_1d(y, warn=True)[known.ravel()]
+    values: NDArray[Any] = column_or_1d(y, warn=True)[known.ravel()]
     if values.dtype.kind == "O" and len(values):
         values = np.array(values.tolist())
     if len(values):

@@ -51,8 +51,8 @@ class MedLDAEstimator(TopicEstimator):
         require_number("discount", self.discount, 0.0, 1.0)
         if self.discount < 1.0 and self.n_passes > 1:
             raise ValueError(
-                f"discount is {self.discount!r} and n_passes {self.n_passes!r}: one forgets a stream, the other replays a "
-                "corpus; use one of both"
+                f"discount is {self.discount!r} and n_passes {self.n_passes!r}: one forgets a stream, the "
+                "other replays a corpus; use one of both"
             )
         require_number("label_free", self.label_free, 0.0, 1.0, open_=False)
         require_choice("topic_estimate", self.topic_estimate, ("mean", "geometric"))
@@ -96,21 +96,22 @@ def one_row(X: Any) -> Any:
 
 
 class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
-    """Classifier that learns topics from a stream of documents, and says by them what it decides: online MedLDA.
+    """Classifier that learns topics from a stream of documents and decides by them: online MedLDA.
 
     Parameters
     ----------
     n_topics : int
         K.
     cost : float
-        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of evidence the labels
-        of a document are.
+        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
+        evidence the labels of a document are.
     margin : float
         ε, the margin that the loss asks for: the unit of decisions.
     weight_scale : float
         v, prior standard deviation of a weight in the same unit as `margin`.
     bias_scale : float
-        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to one.
+        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
+        one.
     alpha : float
         Dirichlet prior of a document's topic proportions.
     eta : float
@@ -122,18 +123,21 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
     batch_size : int or None
         Documents of a mini-batch. None: all at once, which is batch MedLDA.
     n_passes : int
-        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document counts twice.
+        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
+        counts twice.
     sampler : {"collapsed", "augmented"}
-        With the augmenting variables integrated out [MED-3], or drawn as in the paper [MED-1]. Both have one target.
+        With the augmenting variables integrated out [MED-3], or drawn as in the paper [MED-1]. Both have one
+        target.
     classifier : {"gibbs", "averaging"}
         The loss of weights drawn from the posterior, or of their mean.
     multi_class : {"shared", "ovr"}
         All tasks share K topics, or each has K of its own.
     discount : float
-        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that drift.
+        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
+        drift.
     label_free : float
-        Share of the weights' statistics that comes from topics sampled before labels are looked at, as a prediction has
-        them; the paper's value is 0.
+        Share of the weights' statistics that comes from topics sampled before labels are looked at, as a
+        prediction has them; the paper's value is 0.
     topic_estimate : {"mean", "geometric"}
         Sample with E Φ or with exp(E log Φ), the mean-field optimum and the paper's choice.
     prediction_sweeps : int
@@ -162,13 +166,12 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Words known.
 
-    Notes
-    -----
-    Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to 512 tokens of equal
-    weight (a power of two), which count by that weight; whole counts are best, so use CountVectorizer, not
-    TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
+    Notes ----- Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to
+    512 tokens of equal weight (a power of two), which count by that weight; whole counts are best, so use
+    CountVectorizer, not TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
 
-    A prediction depends on the document, the model and `random_state` alone, not on what else is predicted with it.
+    A prediction depends on the document, the model and `random_state` alone, not on what else is predicted
+    with it.
 
     References
     ----------
@@ -255,7 +258,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
         return tags
 
     def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None) -> Self:
-        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is learned twice or replaced.
+        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
 
         Parameters
         ----------
@@ -293,7 +296,8 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
         ----------
         X : array or sparse matrix of shape (n, n_words)
         prediction : {"mean", "gibbs"}
-            Decide with the posterior mean of the weights, or with one draw from their posterior for the whole call.
+            Decide with the posterior mean of the weights, or with one draw from their posterior for the whole
+            call.
         random_state : int, RandomState or Generator, optional
             Seed of that draw; by default the model's, and every call draws the same.
 
@@ -323,15 +327,14 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
         decision = self.decision_function(X, prediction=prediction, random_state=random_state)
         if self._indicator:
             return (decision > 0.0).astype(np.int64)
-        return self.classes_[
-            (decision > 0.0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
-        ]
+        winner = (decision > 0.0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[winner])
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n, n_classes), or of each label on its own, (n, T).
 
-        A softmax of the decisions, whose temperature was learned while learning: from what the model would have said
-        of every document before it saw the label.
+        A softmax of the decisions, whose temperature was learned while learning: from what the model would
+        have said of every document before it saw the label.
         """
         mean, _ = self._margins(X, "mean", None)
         exclusive = self._calibration == "exclusive"
@@ -348,8 +351,8 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
         X : array of shape (n_words,), or array or sparse matrix of shape (1, n_words)
             One document.
         target : class or label, optional
-            Whose decision to explain; by default that of the predicted class. Two classes have one decision, for the
-            second.
+            Whose decision to explain; by default that of the predicted class. Two classes have one decision,
+            for the second.
         feature_names : array of shape (n_words,), optional
             The words.
 
@@ -377,10 +380,11 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
         Parameters
         ----------
         other : MedLDAClassifier
-            With the same parameters. It may know other classes, or more words in columns behind the common ones.
+            With the same parameters. It may know other classes, or more words in columns behind the common
+            ones.
         ancestor : MedLDAClassifier, optional
-            The model that both went on learning from, counted once. Without one both started from the prior; since
-            topics then come in any order, each of theirs joins the one of mine that is most like it.
+            The model that both went on learning from, counted once. Without one both started from the prior;
+            since topics then come in any order, each of theirs joins the one of mine that is most like it.
 
         Returns
         -------

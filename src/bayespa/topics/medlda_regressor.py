@@ -29,14 +29,15 @@ class MedLDARegressor(RegressorMixin, MedLDAEstimator):  # type: ignore[misc]
     n_topics : int
         K.
     cost : float
-        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of evidence the labels
-        of a document are.
+        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
+        evidence the labels of a document are.
     margin : float
         ε, how far a prediction may be off at no loss; in the unit of y.
     weight_scale : float
         v, prior standard deviation of a weight in the unit of y.
     bias_scale : float
-        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to one.
+        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
+        one.
     alpha : float
         Dirichlet prior of a document's topic proportions.
     eta : float
@@ -48,18 +49,21 @@ class MedLDARegressor(RegressorMixin, MedLDAEstimator):  # type: ignore[misc]
     batch_size : int or None
         Documents of a mini-batch. None: all at once, which is batch MedLDA.
     n_passes : int
-        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document counts twice.
+        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
+        counts twice.
     sampler : {"collapsed", "augmented"}
-        With the augmenting variables integrated out [MED-3], or drawn as in the paper [MED-1]. Both have one target.
+        With the augmenting variables integrated out [MED-3], or drawn as in the paper [MED-1]. Both have one
+        target.
     classifier : {"gibbs", "averaging"}
         The loss of weights drawn from the posterior, or of their mean.
     multi_class : {"shared", "ovr"}
         All tasks share K topics, or each has K of its own.
     discount : float
-        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that drift.
+        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
+        drift.
     label_free : float
-        Share of the weights' statistics that comes from topics sampled before labels are looked at, as a prediction has
-        them; the paper's value is 0.
+        Share of the weights' statistics that comes from topics sampled before labels are looked at, as a
+        prediction has them; the paper's value is 0.
     topic_estimate : {"mean", "geometric"}
         Sample with E Φ or with exp(E log Φ), the mean-field optimum and the paper's choice.
     prediction_sweeps : int
@@ -86,13 +90,12 @@ class MedLDARegressor(RegressorMixin, MedLDAEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Words known.
 
-    Notes
-    -----
-    Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to 512 tokens of equal
-    weight (a power of two), which count by that weight; whole counts are best, so use CountVectorizer, not
-    TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
+    Notes ----- Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to
+    512 tokens of equal weight (a power of two), which count by that weight; whole counts are best, so use
+    CountVectorizer, not TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
 
-    A prediction depends on the document, the model and `random_state` alone, not on what else is predicted with it.
+    A prediction depends on the document, the model and `random_state` alone, not on what else is predicted
+    with it.
 
     References
     ----------
@@ -170,7 +173,7 @@ class MedLDARegressor(RegressorMixin, MedLDAEstimator):  # type: ignore[misc]
         return tags
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is learned twice or replaced.
+        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
 
         Parameters
         ----------
@@ -222,7 +225,8 @@ class MedLDARegressor(RegressorMixin, MedLDAEstimator):  # type: ignore[misc]
         return_std : bool
             Return their standard deviations too.
         prediction : {"mean", "gibbs"}
-            Predict with the posterior mean of the weights, or with one draw from their posterior for the whole call.
+            Predict with the posterior mean of the weights, or with one draw from their posterior for the
+            whole call.
         random_state : int, RandomState or Generator, optional
             Seed of that draw; by default the model's, and every call draws the same.
 
@@ -265,8 +269,8 @@ class MedLDARegressor(RegressorMixin, MedLDAEstimator):  # type: ignore[misc]
         other : MedLDARegressor
             With the same parameters and targets. It may know more words in columns behind the common ones.
         ancestor : MedLDARegressor, optional
-            The model that both went on learning from, counted once. Without one both started from the prior; since
-            topics then come in any order, each of theirs joins the one of mine that is most like it.
+            The model that both went on learning from, counted once. Without one both started from the prior;
+            since topics then come in any order, each of theirs joins the one of mine that is most like it.
 
         Returns
         -------

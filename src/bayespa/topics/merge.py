@@ -34,7 +34,7 @@ def require_mergeable(mine: Any, theirs: Any) -> None:
 
 
 def merged(model: MedLDA | OneVsRest, mine: Joint, theirs: Joint, ancestor: Joint | None = None) -> Joint:
-    """Return mine + theirs - ancestor; without a common ancestor but the prior, first match topic with topic."""
+    """Return mine + theirs - ancestor; if none is given, it is the prior, and topics are matched first."""
     if ancestor is not None:
         return mine.merge(theirs, ancestor)
     theirs = theirs.copy()

@@ -1,4 +1,4 @@
-"""Online MedLDA as a model of `bayespa.learning`: its prior, its local step, and inference for documents to predict."""
+"""Online MedLDA as a model of `bayespa.learning`: its prior, its local step, and its predictions."""
 
 from __future__ import annotations
 

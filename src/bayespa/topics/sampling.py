@@ -25,19 +25,27 @@ class Sampled:
 
 def sample(batch: Batch, topics: Topics, tasks: Tasks, schedule: Schedule, n_threads: int = 1) -> Sampled:
     """Run the step once for each token weight u, with α/u: for whole counts, that is once."""
-    places, free, labelled, counts = [], [], [], 0.0
+    places, free, labelled, counts = [], [], [], []
     for weight, rows, documents in batch.by_weight():
         own = replace(topics, alpha=(topics.alpha / weight).astype(np.float32))
-        result = step(
-            documents, own, replace(tasks, labels=tasks.labels[rows]), schedule, n_threads=n_threads
-        )
+        labels = replace(tasks, labels=tasks.labels[rows])
+        result = step(documents, own, labels, schedule, n_threads=n_threads)
         kept = result.labelled.n_kept or result.free.n_kept
-        counts += result.topic_word * (weight / kept)
+        counts.append(_on_grid(result.topic_word, weight, kept))
         places.append(rows)
         free.append(result.free)
         labelled.append(result.labelled)
-    # Rounded once, here: what is added is what is subtracted when the batch is replayed, in whatever order.
-    return Sampled(np.rint(counts / UNIT) * UNIT, _joined(places, free), _joined(places, labelled))
+    return Sampled(sum(counts[1:], start=counts[0]), _joined(places, free), _joined(places, labelled))
+
+
+def _on_grid(total: NDArray[np.int32], weight: float, kept: int) -> NDArray[np.float64]:
+    """Return the mean of counts over kept sweeps, rounded to multiples of UNIT here and nowhere else.
+
+    What is added is then exactly what is subtracted when the batch is replayed, in whatever order.
+    """
+    if kept & (kept - 1) == 0:  # dividing by a power of two is exact
+        return np.asarray(total * np.float64(weight / kept), np.float64)
+    return np.asarray(np.rint(total * (weight / (kept * UNIT))) * UNIT)
 
 
 def _joined(places: list[Any], pieces: list[Statistics]) -> Statistics:
