@@ -135,7 +135,7 @@ class MedLDARegressor(RegressorMixin, MedLDAEstimator):  # type: ignore[misc]
         discount: float = 1.0,
         label_free: float = 0.5,
         topic_estimate: Literal["mean", "geometric"] = "mean",
-        prediction_sweeps: int = 20,
+        prediction_sweeps: int = 50,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
