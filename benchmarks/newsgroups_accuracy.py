@@ -13,13 +13,14 @@ import numpy as np
 
 from bayespa import MedLDAClassifier
 from bayespa.datasets import fetch_20newsgroups
+from bayespa.inspect.calibration import reliability
 
 PAPER = {
     "cost": 1.0,
     "margin": 164.0,
     "weight_scale": 1.0,
     "bias_scale": 0.0,
-    "alpha": 1.0,
+    "alpha": 1 / 40,
     "eta": 0.5,
     "sampler": "augmented",
     "label_free": 0.0,
@@ -36,14 +37,6 @@ SETTINGS = {
     "paper, one-vs-rest, J = 5": {**PAPER, "multi_class": "ovr", "n_sweeps": 5, "burn_in": 0},
     "paper, shared topics, J = 5": {**PAPER, "n_sweeps": 5, "burn_in": 0},
 }
-
-
-def expected_calibration_error(probability, y, n_bins=15):
-    """Mean distance between confidence and accuracy, over bins of equal width."""
-    confidence, hit = probability.max(axis=1), probability.argmax(axis=1) == y
-    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gaps = [abs((confidence - hit)[bins == b].sum()) for b in range(n_bins)]
-    return sum(gaps) / len(y)
 
 
 def main():
@@ -74,7 +67,7 @@ def main():
             seconds.append(time.perf_counter() - start)
             probability = model.predict_proba(X_test)
             accuracy.append((probability.argmax(axis=1) == y_test).mean())
-            calibration.append(expected_calibration_error(probability, y_test))
+            calibration.append(reliability(y_test, probability, model.classes_, n_bins=15).error)
         print(
             f"{name:36} {np.mean(accuracy):8.4f} {np.std(accuracy):6.4f} {np.mean(calibration):6.3f} "
             f"{np.mean(seconds):6.1f}  {' '.join(f'{a:.4f}' for a in accuracy)}",
