@@ -7,8 +7,10 @@ NB_MODULE(_native, m) {
   using namespace bayespa;
   m.def("available_isas", &available_isas);
   m.def("isa", [] { return std::string(kernels().isa); });
+  bind_dual(m);
   bind_elementary(m);
   bind_linalg(m);
   bind_linear(m);
   bind_random(m);
+  bind_medlda(m);
 }

@@ -26,9 +26,11 @@ inline void require(bool ok, const char* what) {
   if (!ok) throw std::invalid_argument(what);
 }
 
+void bind_dual(nb::module_& m);
 void bind_elementary(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_random(nb::module_& m);
+void bind_medlda(nb::module_& m);
 
 }  // namespace bayespa

@@ -2,10 +2,12 @@
 //
 // The rules of a *.inc.h: everything sits in an anonymous namespace, and nothing instantiates inline functions of the
 // C++ library, or the linker could keep an AVX-512 copy for everyone. Plain loops; the compiler vectorises them.
+#include "dual.inc.h"
 #include "elementary_kernels.inc.h"
 #include "kernels.h"
 #include "linalg.inc.h"
 #include "linear_step.inc.h"
+#include "medlda_step.inc.h"
 #include "random_kernels.inc.h"
 
 #define BAYESPA_JOIN_(a, b) a##b
@@ -18,9 +20,11 @@ namespace bayespa {
 extern const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA);
 const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     BAYESPA_STRING(BAYESPA_ISA),
+    dual_kernels,
     elementary_kernels,
     linalg_kernels,
     linear_kernels,
+    medlda_kernels,
     random_kernels,
 };
 

@@ -6,12 +6,15 @@ from bayespa.linear import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
+from bayespa.topics import MedLDAClassifier, MedLDARegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BayesPAClassifier",
     "BayesPARegressor",
+    "MedLDAClassifier",
+    "MedLDARegressor",
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
 ]

@@ -5,8 +5,25 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, Topics
+
 def available_isas() -> list[str]: ...
 def isa() -> str: ...
+
+# bindings_dual.cpp
+def solve_dual(
+    x: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    labels: NDArray[np.float32],
+    margin: float,
+    bound: float,
+    regression: bool,
+    tol: float,
+    max_sweeps: int,
+    mean: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
 
 # bindings_elementary.cpp
 def exp64(x: NDArray[np.float64], out: NDArray[np.float64], n_threads: int = 1) -> None: ...
@@ -164,4 +181,25 @@ def tilt(
     cost: float,
     method: str,
     out: NDArray[np.float64],
+) -> None: ...
+
+# bindings_medlda.cpp
+def local_words(
+    columns: NDArray[np.int32], n_columns: int, words: NDArray[np.int32], vocabulary: NDArray[np.int64]
+) -> int: ...
+def medlda_phi(
+    dirichlet: NDArray[np.float32] | NDArray[np.float64],
+    totals: NDArray[np.float64],
+    words: NDArray[np.int64],
+    mean: bool,
+    out: NDArray[np.float32],
+) -> None: ...
+def medlda_step(
+    documents: Documents,
+    topics: Topics,
+    tasks: Tasks,
+    schedule: Schedule,
+    free: Statistics,
+    labelled: Statistics,
+    n_threads: int,
 ) -> None: ...

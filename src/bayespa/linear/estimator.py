@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,59 +16,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from bayespa.checks import number_of_threads, require_finite, require_number
+from bayespa.classes import some, tasks_of
 from bayespa.linear.examples import Batch, Floats, Integers, Rows, Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-def number_of_threads(n_jobs: int | None) -> int:
-    """Turn scikit-learn's ``n_jobs`` into threads: None is 1, -1 all processors, -2 all but one.
-
-    >>> number_of_threads(None), number_of_threads(3)
-    (1, 3)
-    """
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ValueError(f"n_jobs is {n_jobs!r}; use None or 1 for one thread, -1 for all processors")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
-
-
-def require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise a ValueError unless `value` is one of `choices`."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; use one of {', '.join(map(repr, choices))}")
-
-
-def require_number(
-    name: str, value: Any, low: float, *, open_: bool = False, infinite: bool = False, whole: bool = False
-) -> None:
-    """Raise a ValueError unless `value` is a number of at least `low`; `open_`: greater than `low`."""
-    is_number = isinstance(value, Integral if whole else Real)
-    if not is_number or not (value > low if open_ else value >= low) or (np.isinf(value) and not infinite):
-        kind = "a whole number" if whole else "a number" if infinite else "a finite number"
-        raise ValueError(f"{name} is {value!r}; it must be {kind} {'above' if open_ else 'from'} {low:g}")
-
-
-def require_finite(name: str, values: Any) -> None:
-    """Raise a ValueError that names the first entry of an array or CSR matrix that is NaN or infinite."""
-    is_sparse = sparse.issparse(values)
-    entries = values.data if is_sparse else values
-    if np.isfinite(entries).all():
-        return
-    where = np.argwhere(~np.isfinite(entries))[0].tolist()
-    value = entries[tuple(where)]
-    if is_sparse:
-        where = [
-            int(np.searchsorted(values.indptr, where, side="right")[0]) - 1,
-            int(values.indices[where[0]]),
-        ]
-    kind = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(
-        f"Input {name} contains {kind}: {name}{where} is {value!s}; drop the row or fill in a number, "
-        "for instance with sklearn.impute.SimpleImputer"
-    )
 
 
 def _no_number(name: str, values: Any) -> str | None:
@@ -282,7 +233,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         if unknown.any():
             i = int(np.argmax(unknown))
             raise ValueError(
-                f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {_some(known)});"
+                f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {some(known)});"
                 " name all classes, this one too, in partial_fit(..., classes=...)"
             )
         if len(known) < 2:
@@ -361,25 +312,3 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 def squeezed(f: Floats) -> Floats:
     """Return (n,) for a single task, else (n, tasks)."""
     return f[:, 0] if f.shape[1] == 1 else f
-
-
-def _some(values: NDArray[Any], most: int = 6) -> str:
-    shown = ", ".join(repr(v) for v in values[:most].tolist())
-    return shown if len(values) <= most else f"{shown}, ..."
-
-
-def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[Integers, Floats]:
-    """Return which task before each task of three or more `classes` continues (-1: none), and its sign.
-
-    Two classes share one task, which stands for the second: as one of three, the first continues it negated.
-
-    >>> tasks_of(np.array(["a", "b", "c"]), before=np.array(["a", "c"]))
-    (array([ 0, -1,  0]), array([-1.,  1.,  1.]))
-    """
-    sign = np.ones(len(classes))
-    old = np.searchsorted(before, classes).clip(max=len(before) - 1)
-    source = np.where(before[old] == classes, old, -1)
-    if len(before) == 2:
-        sign[source == 0] = -1.0
-        source[source == 1] = 0
-    return source, sign

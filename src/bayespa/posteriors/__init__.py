@@ -19,10 +19,11 @@ by word are feature-major in memory, through all operations: ``shift`` of a diag
 (D, T) and (W, K) buffers.
 """
 
+from bayespa.posteriors.categorical import Categorical
 from bayespa.posteriors.dirichlet import Dirichlet
 from bayespa.posteriors.gaussian import Gaussian
 from bayespa.posteriors.joint import Joint
 from bayespa.posteriors.posterior import Columns, Posterior
 from bayespa.posteriors.sticks import Sticks
 
-__all__ = ["Columns", "Dirichlet", "Gaussian", "Joint", "Posterior", "Sticks"]
+__all__ = ["Categorical", "Columns", "Dirichlet", "Gaussian", "Joint", "Posterior", "Sticks"]

@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayespa.elementary import digamma, exp_digamma, log_gamma
-from bayespa.posteriors.posterior import IMPROPER, Floats, Posterior, finite, positive
+from bayespa.posteriors.posterior import IMPROPER, Columns, Floats, Posterior, finite, positive
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+GRID = 2.0**-20  # sums of multiples of it are exact up to 2^33, in any order
 
 
 class Dirichlet(Posterior):
@@ -32,6 +35,7 @@ class Dirichlet(Posterior):
     """
 
     names = ("concentration",)
+    _totals: Floats | None = None  # kept only where exact, so that a sum over all words gives the same bits
 
     def __init__(self, concentration: ArrayLike) -> None:
         array = finite("concentration", concentration)
@@ -71,9 +75,27 @@ class Dirichlet(Posterior):
         return np.ascontiguousarray(rows)
 
     def totals(self) -> Floats:
-        """Return Σ_w Δ_kw of each topic, shape (K,)."""
+        """Return Σ_w Δ_kw of each topic, shape (K,).
+
+        Where all concentrations are multiples of 2^-20, learning `Columns` keeps the totals up to date: a
+        mini-batch of some thousand words need not add up a vocabulary of a million.
+        """
+        if self._totals is not None:
+            return self._totals
         totals: Floats = self.concentration.sum(axis=1)
+        if _on_grid(self.concentration.T):
+            totals.flags.writeable = False  # every caller gets this array
+            self._totals = totals
         return totals
+
+    def _update(self, operation: np.ufunc, other: Self | Columns[Self]) -> Self:
+        result = super()._update(operation, other)
+        if isinstance(other, Columns) and self._totals is not None and _on_grid(other.part.concentration.T):
+            result._totals = operation(self._totals, other.part.concentration.sum(axis=1))
+            result._totals.flags.writeable = False
+        else:
+            result._totals = None
+        return result
 
     def mean(self, words: ArrayLike | None = None) -> Floats:
         """Return E[Φ] of all words, or of those with the indices `words`: (K, words)."""
@@ -91,6 +113,15 @@ class Dirichlet(Posterior):
         """Return the Kullback-Leibler divergence KL(self || other) of each topic, shape (K,)."""
         self._pairs(other)
         return dirichlet_kl(self._rows(None), other._rows(None))
+
+
+def _on_grid(rows: Floats) -> bool:
+    """Return whether all entries of a (W, K) array are multiples of GRID, and their sums exact."""
+    for start in range(0, len(rows), 4096):  # in pieces that stay in the cache
+        scaled = rows[start : start + 4096] * (1.0 / GRID)
+        if (np.rint(scaled) != scaled).any():
+            return False
+    return True
 
 
 def dirichlet_kl(a: Floats, b: Floats) -> Floats:

@@ -1,0 +1,79 @@
+"""Accuracy and calibration of MedLDA on 20 Newsgroups, the paper's data: stop words removed, split by date.
+
+    python benchmarks/newsgroups_accuracy.py --data-home DATA [--holdout] [--seeds 5] [--only NAME]
+
+DATA is the folder of 20news-matlab.tar.xz. --holdout learns from 8,000 training messages and tests on the
+rest of the training set: choices are made on it, and the test set is for the final table.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from bayespa import MedLDAClassifier
+from bayespa.datasets import fetch_20newsgroups
+from bayespa.inspect.calibration import reliability
+
+PAPER = {
+    "cost": 1.0,
+    "margin": 164.0,
+    "weight_scale": 1.0,
+    "bias_scale": 0.0,
+    "alpha": 1 / 40,
+    "eta": 0.5,
+    "sampler": "augmented",
+    "label_free": 0.0,
+    "topic_estimate": "geometric",
+    "batch_size": 512,
+}
+SETTINGS = {
+    "shared topics": {},
+    "shared topics, 3 passes": {"n_passes": 3},
+    "one-vs-rest": {"multi_class": "ovr"},
+    "shared topics, augmented sampler": {"sampler": "augmented"},
+    "shared topics, averaging classifier": {"classifier": "averaging"},
+    "shared topics, K = 80": {"n_topics": 80},
+    "paper, one-vs-rest, J = 5": {**PAPER, "multi_class": "ovr", "n_sweeps": 5, "burn_in": 0},
+    "paper, shared topics, J = 5": {**PAPER, "n_sweeps": 5, "burn_in": 0},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data-home")
+    parser.add_argument("--holdout", action="store_true")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--only", default="", help="settings whose name starts so")
+    options = parser.parse_args()
+    train, test = (
+        fetch_20newsgroups(subset, version="matlab", data_home=options.data_home, remove_stop_words=True)
+        for subset in ("train", "test")
+    )
+    X, y, X_test, y_test = train.data, train.target, test.data, test.target
+    if options.holdout:
+        X, y, X_test, y_test = X[:8000], y[:8000], X[8000:], y[8000:]
+    print(f"{'K = 40 unless said':36} {'accuracy':>8} {'sd':>6} {'ECE':>6} {'fit s':>6}  by seed")
+    for name, parameters in SETTINGS.items():
+        if not name.startswith(options.only):
+            continue
+        accuracy, calibration, seconds = [], [], []
+        for seed in range(options.seeds):
+            start = time.perf_counter()
+            model = MedLDAClassifier(random_state=seed, n_jobs=options.n_jobs, **parameters).fit(X, y)
+            seconds.append(time.perf_counter() - start)
+            probability = model.predict_proba(X_test)
+            accuracy.append((probability.argmax(axis=1) == y_test).mean())
+            calibration.append(reliability(y_test, probability, model.classes_, n_bins=15).error)
+        print(
+            f"{name:36} {np.mean(accuracy):8.4f} {np.std(accuracy):6.4f} {np.mean(calibration):6.3f} "
+            f"{np.mean(seconds):6.1f}  {' '.join(f'{a:.4f}' for a in accuracy)}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

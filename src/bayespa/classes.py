@@ -1,0 +1,34 @@
+"""Classes and the tasks that stand for them, which all classifiers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def some(values: NDArray[Any], most: int = 6) -> str:
+    """Return the first few values, for an error message."""
+    shown = ", ".join(repr(v) for v in values[:most].tolist())
+    return shown if len(values) <= most else f"{shown}, ..."
+
+
+def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return, for each task of `classes`, the task before that it continues (-1: new) and with which sign.
+
+    Two classes share one task, which stands for the second: as one of three, the first continues it with sign
+    -1.
+
+    >>> tasks_of(np.array(["a", "b", "c"]), before=np.array(["a", "c"]))
+    (array([ 0, -1,  0]), array([-1.,  1.,  1.]))
+    """
+    if len(classes) == 2:
+        return np.array([0 if len(before) == 2 else -1]), np.ones(1)
+    sign = np.ones(len(classes))
+    old = np.searchsorted(before, classes).clip(max=len(before) - 1)
+    source = np.where(before[old] == classes, old, -1)
+    if len(before) == 2:
+        sign[source == 0] = -1.0
+        source[source == 1] = 0
+    return source, sign

@@ -1,0 +1,149 @@
+"""Documents as the topic models read them: from a matrix of counts to tokens in mini-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array, check_non_negative
+
+from bayespa.medlda_step import Documents
+
+UNIT = 2.0**-20  # counts of topics are multiples of it: see `bayespa.posteriors.Dirichlet.totals`
+TOKENS_OF_FRACTIONS = 512  # most tokens that a document of fractional counts is cut into
+LONGEST = 2**24  # tokens: up to here a float32 counts every one
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Token counts, and what a token of each document weighs.
+
+    A document of whole numbers has tokens of weight 1. One with fractional counts (a total of t) is cut into
+    tokens that all weigh u, the power of two in [t / 512, t / 256) or at most 1, and its counts are rounded
+    to multiples of u. Its topic proportions then have the prior Dir(α/u): tokens count u times what whole
+    ones do, in the topics as in the prior.
+    """
+
+    counts: sparse.csr_matrix  # (n, W), int32
+    weights: NDArray[np.float64]  # (n,), powers of two
+
+    @classmethod
+    def of(cls, X: Any, *, name: str) -> Corpus:
+        """Check a matrix of non-negative counts, dense or sparse, and cut its documents into tokens.
+
+        Examples
+        --------
+        >>> corpus = Corpus.of([[2, 0, 1], [0.5, 0.25, 0]], name="an example")
+        >>> corpus.counts.toarray(), corpus.weights.tolist()
+        (array([[  2,   0,   1],
+               [256, 128,   0]], dtype=int32), [1.0, 0.001953125])
+        """
+        kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
+        X = check_array(X, accept_sparse="csr", dtype=kept, estimator=name)
+        check_non_negative(X, name)
+        X = sparse.csr_matrix(X)
+        if not X.has_canonical_format or not X.data.all():
+            X = X.copy()
+            X.sum_duplicates()
+            X.eliminate_zeros()
+        n_entries, data = np.diff(X.indptr), X.data
+        weights = np.ones(X.shape[0])
+        fractional = np.zeros(len(data), bool) if data.dtype.kind == "i" else data != np.rint(data)
+        if fractional.any():
+            rows = np.unique(np.repeat(np.arange(X.shape[0]), n_entries)[fractional])
+            total = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()[rows]
+            exponent = np.frexp(total / TOKENS_OF_FRACTIONS)[1]
+            weights[rows] = np.clip(np.ldexp(1.0, exponent), UNIT, 1.0)
+            data = np.rint(data / np.repeat(weights, n_entries))
+        longest = np.asarray(
+            sparse.csr_matrix((data, X.indices, X.indptr), X.shape).sum(axis=1, dtype=np.float64)
+        ).ravel()
+        if (longest > LONGEST).any():
+            row = int(np.argmax(longest))
+            raise ValueError(
+                f"document {row} of X has {longest[row]:.0f} tokens, and {LONGEST} is the most; divide its "
+                "counts by a constant, or split it into several documents"
+            )
+        counts = sparse.csr_matrix((data.astype(np.int32), X.indices, X.indptr), X.shape)
+        if fractional.any():
+            counts = counts.copy()  # the indices are the caller's
+            counts.eliminate_zeros()  # what rounds to no token at all
+        return cls(counts, weights)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def ids(self) -> NDArray[np.uint32]:
+        """Return a number for each document that depends on its words and counts alone.
+
+        Predictions address their random numbers by it: whatever else is in the call, a document gets the same
+        ones.
+        """
+        h = self.counts.indices.astype(np.uint64) << np.uint64(32) | self.counts.data.astype(np.uint64)
+        for shift, factor in (
+            (30, 0xBF58476D1CE4E5B9),
+            (27, 0x94D049BB133111EB),
+        ):  # the finaliser of SplitMix64
+            h = (h ^ h >> np.uint64(shift)) * np.uint64(factor)
+        h ^= h >> np.uint64(31)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(h)])  # modulo 2^64, so differences are exact
+        indptr = self.counts.indptr
+        of_documents: NDArray[np.uint64] = sums[indptr[1:]] - sums[indptr[:-1]]
+        return (of_documents >> np.uint64(32)).astype(np.uint32)
+
+    def batch(
+        self, rows: Any, labels: NDArray[np.float32] | None = None, ids: NDArray[np.uint32] | None = None
+    ) -> Batch:
+        """Return some documents as a mini-batch, with their labels (rows, T) and random addresses."""
+        documents, weights = Documents.from_csr(self.counts[rows], ids), self.weights[rows]
+        return Batch(
+            documents, weights, np.empty((len(weights), 0), np.float32) if labels is None else labels
+        )
+
+    def halves(self) -> tuple[Corpus, Corpus]:
+        """Return every document's tokens at even places, and those at odd places: two of half the length."""
+        data = self.counts.data.astype(np.int64)
+        ends = np.cumsum(data)
+        start = np.concatenate([np.zeros(1, np.int64), ends])[self.counts.indptr[:-1]]
+        ends -= np.repeat(start, np.diff(self.counts.indptr))  # in the document, not in the corpus
+        even = (ends + 1) // 2 - (ends - data + 1) // 2
+        return tuple(Corpus(self._with(half), self.weights) for half in (even, data - even))  # type: ignore[return-value]
+
+    def _with(self, data: NDArray[np.int64]) -> sparse.csr_matrix:
+        csr = self.counts
+        half = sparse.csr_matrix((data.astype(np.int32), csr.indices.copy(), csr.indptr.copy()), csr.shape)
+        half.eliminate_zeros()
+        return half
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A mini-batch: documents over one vocabulary, the weight of their tokens, and labels."""
+
+    documents: Documents
+    weights: NDArray[np.float64]  # (n,)
+    labels: NDArray[np.float32]  # (n, T): ±1 or a target, NaN where missing
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def by_weight(self) -> Iterator[tuple[float, Any, Documents]]:
+        """Yield each token weight, the places of its documents, and these; for whole counts, all at once."""
+        docs, values = self.documents, np.unique(self.weights)
+        if len(values) <= 1:
+            yield (float(values[0]) if len(values) else 1.0), slice(None), docs
+            return
+        for value in values:
+            rows = np.flatnonzero(self.weights == value)
+            n_entries = np.diff(docs.indptr)[rows]
+            indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_entries)])
+            entries = np.arange(indptr[-1]) + np.repeat(docs.indptr[rows] - indptr[:-1], n_entries)
+            yield (
+                float(value),
+                rows,
+                Documents(indptr, docs.words[entries], docs.counts[entries], docs.ids[rows], docs.vocabulary),
+            )

@@ -1,0 +1,66 @@
+"""Why a model decided as it did: the topics and words of a document, and what each added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TopicPart:
+    """What a topic added: its share of the document times its weight."""
+
+    topic: int
+    share: float
+    weight: float
+    contribution: float
+    words: tuple[str, ...]  # its most probable ones
+
+
+@dataclass(frozen=True)
+class WordPart:
+    """What a word added: the mean weight of the topics its tokens were in, times its share of the tokens."""
+
+    word: str
+    count: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A decision as a sum over topics, and the same sum over words; largest contributions first.
+
+    ``print`` shows it as text, a notebook as two tables.
+    """
+
+    target: Any  # the class, label or target that the decision is about
+    decision: float  # as `decision_function` or `predict` gives it
+    std: float
+    topics: tuple[TopicPart, ...]
+    words: tuple[WordPart, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.target}: {self.decision:+.3f} ± {self.std:.3f}"]
+        lines += [
+            f"  {t.contribution:+.3f}  topic {t.topic}, {t.share:.0%} × {t.weight:+.3f}: {' '.join(t.words)}"
+            for t in self.topics[:5]
+        ]
+        lines += [f"  {w.contribution:+.3f}  {w.word} × {w.count:g}" for w in self.words[:10]]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        topics = "".join(
+            f"<tr><td>{t.contribution:+.3f}</td><td>{t.topic}</td><td>{t.share:.0%}</td><td>{t.weight:+.3f}</td>"
+            f"<td>{escape(' '.join(t.words))}</td></tr>"
+            for t in self.topics[:5]
+        )
+        words = "".join(
+            f"<tr><td>{w.contribution:+.3f}</td><td>{escape(w.word)}</td><td>{w.count:g}</td></tr>"
+            for w in self.words[:10]
+        )
+        return (
+            f"<p><b>{escape(str(self.target))}</b>: {self.decision:+.3f} ± {self.std:.3f}</p>"
+            "<table><tr><th></th><th>topic</th><th>share</th><th>weight</th><th>its words</th></tr>"
+            f"{topics}</table><table><tr><th></th><th>word</th><th>count</th></tr>{words}</table>"
+        )

@@ -1,0 +1,63 @@
+"""The native step over a mini-batch whose documents may have tokens of different weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa.medlda_step import Schedule, Statistics, Tasks, Topics, step
+from bayespa.topics.documents import UNIT, Batch
+
+_PER_DOCUMENT = {"topic_share", "margin", "margin_var"}
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What the kept sweeps say: without labels, then with them."""
+
+    counts: NDArray[np.float64]  # (n_words, K): E of the topic counts, in multiples of UNIT
+    free: Statistics
+    labelled: Statistics
+
+
+def sample(batch: Batch, topics: Topics, tasks: Tasks, schedule: Schedule, n_threads: int = 1) -> Sampled:
+    """Run the step once for each token weight u, with α/u: for whole counts, that is once."""
+    places, free, labelled, counts = [], [], [], []
+    for weight, rows, documents in batch.by_weight():
+        own = replace(topics, alpha=(topics.alpha / weight).astype(np.float32))
+        labels = replace(tasks, labels=tasks.labels[rows])
+        result = step(documents, own, labels, schedule, n_threads=n_threads)
+        kept = result.labelled.n_kept or result.free.n_kept
+        counts.append(_on_grid(result.topic_word, weight, kept))
+        places.append(rows)
+        free.append(result.free)
+        labelled.append(result.labelled)
+    return Sampled(sum(counts[1:], start=counts[0]), _joined(places, free), _joined(places, labelled))
+
+
+def _on_grid(total: NDArray[np.int32], weight: float, kept: int) -> NDArray[np.float64]:
+    """Return the mean of counts over kept sweeps, rounded to multiples of UNIT here and nowhere else.
+
+    What is added is then exactly what is subtracted when the batch is replayed, in whatever order.
+    """
+    if kept & (kept - 1) == 0:  # dividing by a power of two is exact
+        return np.asarray(total * np.float64(weight / kept), np.float64)
+    return np.asarray(np.rint(total * (weight / (kept * UNIT))) * UNIT)
+
+
+def _joined(places: list[Any], pieces: list[Statistics]) -> Statistics:
+    """Return the statistics of all documents in their order."""
+    if len(pieces) == 1:
+        return pieces[0]
+    order = np.argsort(np.concatenate(places))
+    joined: dict[str, Any] = {"n_kept": pieces[0].n_kept}
+    for field in fields(Statistics):
+        parts = [getattr(piece, field.name) for piece in pieces]
+        if field.name in _PER_DOCUMENT:
+            joined[field.name] = np.concatenate(parts)[order]
+        elif field.name != "n_kept":
+            joined[field.name] = sum(parts[1:], start=parts[0])
+    return Statistics(**joined)
