@@ -11,4 +11,5 @@ NB_MODULE(_native, m) {
   bind_linalg(m);
   bind_linear(m);
   bind_random(m);
+  bind_medlda(m);
 }

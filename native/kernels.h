@@ -4,6 +4,7 @@
 #include "elementary_kernels.h"
 #include "linalg.h"
 #include "linear_step.h"
+#include "medlda_step.h"
 #include "random_kernels.h"
 
 namespace bayespa {
@@ -13,6 +14,7 @@ struct Kernels {
   ElementaryKernels elementary;
   LinalgKernels linalg;
   LinearKernels linear;
+  MedldaKernels medlda;
   RandomKernels random;
 };
 

@@ -6,6 +6,7 @@
 #include "kernels.h"
 #include "linalg.inc.h"
 #include "linear_step.inc.h"
+#include "medlda_step.inc.h"
 #include "random_kernels.inc.h"
 
 #define BAYESPA_JOIN_(a, b) a##b
@@ -21,6 +22,7 @@ const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     elementary_kernels,
     linalg_kernels,
     linear_kernels,
+    medlda_kernels,
     random_kernels,
 };
 

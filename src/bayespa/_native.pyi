@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, Topics
+
 def available_isas() -> list[str]: ...
 def isa() -> str: ...
 
@@ -77,4 +79,24 @@ def draw_inverse_gaussian(
     shape: NDArray[np.float64],
     out: NDArray[np.float64],
     n_threads: int = 1,
+
+# bindings_medlda.cpp
+def local_words(
+    columns: NDArray[np.int32], n_columns: int, words: NDArray[np.int32], vocabulary: NDArray[np.int64]
+) -> int: ...
+def medlda_phi(
+    dirichlet: NDArray[np.float32] | NDArray[np.float64],
+    totals: NDArray[np.float64],
+    words: NDArray[np.int64],
+    mean: bool,
+    out: NDArray[np.float32],
+) -> None: ...
+def medlda_step(
+    documents: Documents,
+    topics: Topics,
+    tasks: Tasks,
+    schedule: Schedule,
+    free: Statistics,
+    labelled: Statistics,
+    n_threads: int,
 ) -> None: ...

@@ -1,0 +1,214 @@
+"""The local step of online MedLDA: what goes in, what comes out, and the call of the native kernel.
+
+A mini-batch meets the global posterior here: the topics of its tokens are sampled, and out come the statistics that
+the posterior adds (`topic_word`, `precision`, `shift`) and what the samples say about each document (`topic_share`,
+`margin`, `margin_var`). `bayespa.reference.medlda.step` is the slow, readable twin with the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bayespa import _native
+
+LANES = 8
+Sampler = Literal["collapsed", "augmented", "averaging"]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """A mini-batch of word counts.
+
+    Parameters
+    ----------
+    indptr : (n_docs + 1,) int64
+    words : (nnz,) int32
+        Positions in `vocabulary`.
+    counts : (nnz,) int32
+    ids : (n_docs,) uint32
+        A document's part of the address of its random numbers.
+    vocabulary : (n_words,) int64
+        The words of this batch, as columns of the corpus.
+    """
+
+    indptr: NDArray[np.int64]
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    ids: NDArray[np.uint32]
+    vocabulary: NDArray[np.int64]
+
+    @classmethod
+    def from_csr(cls, counts: sparse.csr_matrix, ids: NDArray[np.uint32] | None = None) -> Documents:
+        """Number the words of a CSR matrix by first appearance; `ids` are the row numbers unless given.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_matrix
+        >>> Documents.from_csr(csr_matrix([[0, 0, 2], [3, 0, 1]])).vocabulary
+        array([2, 0])
+        """
+        words = np.empty(counts.nnz, np.int32)
+        vocabulary = np.empty(counts.nnz, np.int64)
+        n_words = _native.local_words(counts.indices.astype(np.int32, copy=False), counts.shape[1], words, vocabulary)
+        return cls(
+            counts.indptr.astype(np.int64),
+            words,
+            counts.data.astype(np.int32),
+            np.arange(counts.shape[0], dtype=np.uint32) if ids is None else ids,
+            vocabulary[:n_words].copy(),
+        )
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics as the sampler sees them: `phi` (n_words, K rounded up to 8) and `alpha` (K,)."""
+
+    phi: NDArray[np.float32]
+    alpha: NDArray[np.float32]
+
+
+def _aligned(n_rows: int, n_columns: int) -> NDArray[np.float32]:
+    """Room for rows whose lanes do not straddle cache lines, which NumPy does not promise."""
+    size = n_rows * n_columns
+    buffer = np.empty(size + 16, np.float32)
+    start = -buffer.ctypes.data % 64 // buffer.itemsize
+    return buffer[start : start + size].reshape(n_rows, n_columns)
+
+
+def topic_factors(
+    dirichlet: NDArray[np.float32] | NDArray[np.float64],
+    totals: NDArray[np.float64],
+    vocabulary: NDArray[np.int64],
+    *,
+    mean: bool,
+) -> NDArray[np.float32]:
+    """Each word's topic factors, its largest scaled to 1, padded with zeros: (n_words, K rounded up to 8).
+
+    Parameters
+    ----------
+    dirichlet : (W, K)
+        The posterior Δ of the topics.
+    totals : (K,)
+        Its column sums.
+    vocabulary : (n_words,)
+        The rows wanted.
+    mean : bool
+        The posterior mean of Φ if true, the mean-field factor exp(E log Φ) if false.
+    """
+    n_topics = dirichlet.shape[1]
+    phi = _aligned(len(vocabulary), -(-n_topics // LANES) * LANES)
+    _native.medlda_phi(dirichlet, totals, vocabulary, mean, phi)
+    return phi
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The weights of T tasks, their labels and loss.
+
+    Parameters
+    ----------
+    mean : (T, K) float64
+    covariance : (T, K, K) float64
+    labels : (n_docs, T) float32
+        ±1 (or a target, if `regression`); NaN where missing. Sampler "averaging": the signed dual variables τy.
+    cost : (T,) float64
+    margin : float
+        ε: the margin, or the half-width of the insensitive tube.
+    regression : bool
+    """
+
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    labels: NDArray[np.float32]
+    cost: NDArray[np.float64]
+    margin: float
+    regression: bool = False
+
+    @classmethod
+    def none(cls, n_docs: int, n_topics: int) -> Tasks:
+        """No task at all: latent Dirichlet allocation."""
+        return cls(
+            np.empty((0, n_topics)), np.empty((0, n_topics, n_topics)), np.empty((n_docs, 0), np.float32), np.empty(0), 1.0
+        )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Sweeps without labels (at least one, which starts the chain), then with them, and the address of the draws."""
+
+    free_sweeps: int = 1
+    free_burn_in: int = 1
+    sweeps: int = 2
+    burn_in: int = 0
+    sampler: Sampler = "collapsed"
+    seed: int = 0
+    round: int = 0
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the kept sweeps of one phase say; all means over kept sweeps, except `topic_word`, which is their sum."""
+
+    n_kept: int
+    topic_word: NDArray[np.int32]  # (n_words, K), or (0, K) if not counted
+    topic_share: NDArray[np.float32]  # (n_docs, K): E z̄, 0 for an empty document
+    margin: NDArray[np.float64]  # (n_docs, T): E μᵀz̄
+    margin_var: NDArray[np.float64]  # (n_docs, T): E z̄ᵀΣz̄ + var μᵀz̄
+    precision: NDArray[np.float64]  # (T, K, K): c² Σ_d E[λ⁻¹ z̄z̄ᵀ] [MED-4]
+    shift: NDArray[np.float64]  # (T, K): c Σ_d E[y (1 + cελ⁻¹) z̄] [MED-4]
+    loss: NDArray[np.float64]  # (T,): Σ_d E[c (ζ̄ + √(ζ̄² + s))] [MED-3]
+
+    @classmethod
+    def zeros(cls, documents: Documents, n_topics: int, n_tasks: int, n_kept: int, *, counted: bool) -> Statistics:
+        """Room for the statistics of one phase."""
+        n_docs = len(documents.ids)
+        return cls(
+            n_kept,
+            np.zeros((len(documents.vocabulary) if counted else 0, n_topics), np.int32),
+            np.zeros((n_docs, n_topics), np.float32),
+            np.zeros((n_docs, n_tasks)),
+            np.zeros((n_docs, n_tasks)),
+            np.zeros((n_tasks, n_topics, n_topics)),
+            np.zeros((n_tasks, n_topics)),
+            np.zeros(n_tasks),
+        )
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """The two phases; topic counts are those of the label phase, or of the free one if there is no other."""
+
+    free: Statistics
+    labelled: Statistics
+    topic_word: NDArray[np.int32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        last = self.labelled if self.labelled.n_kept else self.free
+        object.__setattr__(self, "topic_word", last.topic_word)
+
+    @classmethod
+    def zeros(cls, documents: Documents, topics: Topics, tasks: Tasks, schedule: Schedule) -> StepResult:
+        """Room for the result of a step."""
+        n_topics, n_tasks = len(topics.alpha), len(tasks.mean)
+        n_free, n_label = schedule.free_sweeps - schedule.free_burn_in, schedule.sweeps - schedule.burn_in
+        return cls(
+            Statistics.zeros(documents, n_topics, n_tasks, n_free, counted=n_label == 0),
+            Statistics.zeros(documents, n_topics, n_tasks, n_label, counted=n_label > 0),
+        )
+
+
+def step(
+    documents: Documents, topics: Topics, tasks: Tasks, schedule: Schedule, *, n_threads: int = 1
+) -> StepResult:
+    """Sample the topics of a mini-batch given the posterior; the same bits for any number of threads.
+
+    Cost: O(tokens · sweeps · K · (1 + T)).
+    """
+    result = StepResult.zeros(documents, topics, tasks, schedule)
+    _native.medlda_step(documents, topics, tasks, schedule, result.free, result.labelled, n_threads)
+    return result
