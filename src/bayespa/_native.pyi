@@ -79,6 +79,7 @@ def draw_inverse_gaussian(
     shape: NDArray[np.float64],
     out: NDArray[np.float64],
     n_threads: int = 1,
+) -> None: ...
 
 # bindings_medlda.cpp
 def local_words(
