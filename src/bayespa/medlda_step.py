@@ -1,8 +1,8 @@
 """The local step of online MedLDA: what goes in, what comes out, and the call of the native kernel.
 
-A mini-batch meets the global posterior here: the topics of its tokens are sampled, and out come the statistics
-that the posterior adds (`topic_word`, `precision`, `shift`) and what the samples say about each document
-(`topic_share`, `margin`, `margin_var`). `bayespa.reference.medlda.step` is the slow, readable twin, same bits.
+A mini-batch meets the global posterior here: the topics of its tokens are sampled, and out come the
+statistics that the posterior adds (`topic_word`, `precision`, `shift`) and what the samples say about each
+document (`topic_share`, `margin`, `margin_var`). `bayespa.reference.medlda.step` is the slow, readable twin.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def content_ids(counts: sparse.csr_matrix) -> NDArray[np.uint32]:
     mixed = np.empty_like(cells)
     _native.philox(0, cells, mixed)
     sums = np.concatenate([np.zeros(1, np.uint32), np.cumsum(mixed[:, 0], dtype=np.uint32)])
-    return sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]  # modulo 2^32, in any order of the words
+    ids: NDArray[np.uint32] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]  # modulo 2^32
+    return ids
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Tasks:
     mean : (T, K) float64
     covariance : (T, K, K) float64
     labels : (n_docs, T) float32
-        ±1 (or a target, if `regression`); NaN where missing. Sampler "averaging": the signed dual variables τy.
+        ±1 (or a target, if `regression`), NaN where missing; for the sampler "averaging", the signed duals τy.
     cost : (T,) float64
     margin : float
         ε: the margin, or the half-width of the insensitive tube.
