@@ -24,6 +24,27 @@ T number(const nb::handle& object, const char* name) {
   return nb::cast<T>(object.attr(name));
 }
 
+// What the kernels rely on: words in range, and numbers that fit (a count of a topic is a float, a cell an int32).
+void check_documents(const In<int64_t, 1>& indptr, const In<int32_t, 1>& words, const In<int32_t, 1>& counts,
+                     size_t n_words, int sweeps) {
+  const int64_t nnz = static_cast<int64_t>(words.shape(0));
+  const size_t n_docs = indptr.shape(0) - 1;
+  require(indptr(0) == 0 && indptr(n_docs) == nnz, "indptr must go from 0 to the length of words");
+  int64_t total = 0;
+  for (size_t d = 0; d < n_docs; ++d) {
+    require(indptr(d) <= indptr(d + 1), "indptr must not decrease");
+    int64_t length = 0;
+    for (int64_t i = indptr(d); i < indptr(d + 1); ++i) {
+      require(words(i) >= 0 && static_cast<size_t>(words(i)) < n_words, "words must be rows of phi");
+      require(counts(i) >= 0, "counts must not be negative");
+      length += counts(i);
+    }
+    require(length < 1 << 24, "a document must have fewer than 2^24 = 16,777,216 tokens; split it");
+    total += length;
+  }
+  require(total * sweeps < int64_t{1} << 31, "tokens times sweeps must stay below 2^31; use smaller batches");
+}
+
 MedldaOutput output(const nb::handle& phase, int sweeps, int burn_in, size_t n_docs, size_t n_words, size_t K,
                     size_t T) {
   const auto topic_word = array<Out<int32_t, 2>>(phase, "topic_word");
@@ -58,6 +79,8 @@ void step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::handle 
   const size_t n_docs = ids.shape(0), n_words = phi.shape(0), K = alpha.shape(0), T = mean.shape(0);
   require(indptr.shape(0) == n_docs + 1, "indptr must have one entry more than ids");
   require(words.shape(0) == counts.shape(0), "words and counts must be of equal length");
+  const int sweeps[2] = {number<int>(schedule, "free_sweeps"), number<int>(schedule, "sweeps")};
+  check_documents(indptr, words, counts, n_words, sweeps[0] > sweeps[1] ? sweeps[0] : sweeps[1]);
   require(phi.shape(1) == (K + 7) / 8 * 8, "phi must have K columns rounded up to a multiple of 8");
   require(mean.shape(1) == K && cost.shape(0) == T, "mean must be (T, K), cost (T)");
   require(covariance.shape(0) == T && covariance.shape(1) == K && covariance.shape(2) == K,
@@ -85,7 +108,6 @@ void step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::handle 
   input.seed = number<uint64_t>(schedule, "seed");
   input.round = number<uint32_t>(schedule, "round");
   input.n_threads = n_threads;
-  const int sweeps[2] = {number<int>(schedule, "free_sweeps"), number<int>(schedule, "sweeps")};
   const int burn_in[2] = {number<int>(schedule, "free_burn_in"), number<int>(schedule, "burn_in")};
   require(sweeps[0] >= 1, "free_sweeps must be at least 1: its first sweep starts the chain");
   for (int p = 0; p < 2; ++p) require(burn_in[p] >= 0 && burn_in[p] <= sweeps[p], "burn_in must be in [0, sweeps]");

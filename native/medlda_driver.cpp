@@ -54,8 +54,8 @@ struct Layout {
           sigma2[few ? (j * T + task) * Kp + k : (j * K + k) * Tp + task] = static_cast<float>(2. * row[k]);
       }
     model = {in.n_topics, in.n_tasks, static_cast<int>(Kp), static_cast<int>(Tp), in.phi, alpha.data(), mu.data(),
-             mu_by_topic.data(), sigma2.data(), sigma_diag.data(), cost.data(), static_cast<float>(in.margin), in.regression ? 2 : 1,
-             in.sampler};
+             mu_by_topic.data(), sigma2.data(), sigma_diag.data(), cost.data(), static_cast<float>(in.margin),
+             in.regression ? 2 : 1, in.sampler};
   }
 };
 
@@ -77,8 +77,9 @@ class ChainMemory {
     chain.present = present_.data();
     for (float** p : {&chain.uniform, &chain.accept}) *p = take(whole_lanes(n + 4));
     for (float** p : {&chain.counts, &chain.cumulative, &chain.factor, &chain.residual, &chain.linear}) *p = take(Kp);
-    for (float** p : {&chain.mean, &chain.square, &chain.width, &chain.curvature, &chain.next_mean,
-                      &chain.next_square}) *p = take(Tp);
+    for (float** p :
+         {&chain.mean, &chain.square, &chain.width, &chain.curvature, &chain.next_mean, &chain.next_square})
+      *p = take(Tp);
     for (float** p : {&chain.sign, &chain.target, &chain.scale, &chain.penalty, &chain.next_penalty}) *p = take(2 * Tp);
   }
 

@@ -1,8 +1,8 @@
 """The local step of online MedLDA: what goes in, what comes out, and the call of the native kernel.
 
-A mini-batch meets the global posterior here: the topics of its tokens are sampled, and out come the statistics that
-the posterior adds (`topic_word`, `precision`, `shift`) and what the samples say about each document (`topic_share`,
-`margin`, `margin_var`). `bayespa.reference.medlda.step` is the slow, readable twin with the same bits.
+A mini-batch meets the global posterior here: the topics of its tokens are sampled, and out come the
+statistics that the posterior adds (`topic_word`, `precision`, `shift`) and what the samples say about each
+document (`topic_share`, `margin`, `margin_var`). `bayespa.reference.medlda.step` is the slow, readable twin.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Documents:
 
     @classmethod
     def from_csr(cls, counts: sparse.csr_matrix, ids: NDArray[np.uint32] | None = None) -> Documents:
-        """Number the words of a CSR matrix by first appearance; `ids` are the row numbers unless given.
+        """Make a batch of a CSR matrix, words numbered by first appearance; `ids` default to row numbers.
 
         Examples
         --------
@@ -64,6 +64,25 @@ class Documents:
             np.arange(counts.shape[0], dtype=np.uint32) if ids is None else ids,
             vocabulary[:n_words].copy(),
         )
+
+
+def content_ids(counts: sparse.csr_matrix) -> NDArray[np.uint32]:
+    """Hash documents by what is in them, so that a prediction does not depend on the rest of the call.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> first, second, third = content_ids(csr_matrix([[0, 2, 1], [1, 0, 1], [0, 2, 1]]))
+    >>> bool(first == third), bool(first == second)
+    (True, False)
+    """
+    cells = np.zeros((counts.nnz, 4), np.uint32)
+    cells[:, 0], cells[:, 1] = counts.indices, counts.data
+    mixed = np.empty_like(cells)
+    _native.philox(0, cells, mixed)
+    sums = np.concatenate([np.zeros(1, np.uint32), np.cumsum(mixed[:, 0], dtype=np.uint32)])
+    ids: NDArray[np.uint32] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]  # modulo 2^32
+    return ids
 
 
 @dataclass(frozen=True)
@@ -117,7 +136,7 @@ class Tasks:
     mean : (T, K) float64
     covariance : (T, K, K) float64
     labels : (n_docs, T) float32
-        ±1 (or a target, if `regression`); NaN where missing. Sampler "averaging": the signed dual variables τy.
+        ±1 (or a target, if `regression`), NaN where missing; for the sampler "averaging", the signed duals τy.
     cost : (T,) float64
     margin : float
         ε: the margin, or the half-width of the insensitive tube.
@@ -145,7 +164,7 @@ class Tasks:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Sweeps without labels (at least one, which starts the chain), then with them, and the address of the draws."""
+    """Sweeps without labels (at least one, to start the chain), then with them; the address of the draws."""
 
     free_sweeps: int = 1
     free_burn_in: int = 1
@@ -158,7 +177,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the kept sweeps of one phase say; all means over kept sweeps, except `topic_word`, which is their sum."""
+    """What the kept sweeps of one phase say: means over them, except for `topic_word`, which is a sum."""
 
     n_kept: int
     topic_word: NDArray[np.int32]  # (n_words, K), or (0, K) if not counted

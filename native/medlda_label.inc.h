@@ -1,0 +1,236 @@
+// What a label does to the topic of a token: the exact target, and the proposal that comes close to it.
+#pragma once
+
+#include "elementary.h"
+#include "lanes.h"
+#include "medlda_step.h"
+
+namespace bayespa {
+namespace {
+
+// Factors below 2^-50 of a token's largest are raised to it: no product of them underflows, no total is 0.
+constexpr float kFloor = 0x1p-50f, kLogFloor = -34.657359f;
+constexpr float kLeast = 1e-30f;  // a squared distance is not 0
+
+// Calls visit(k) for every topic with C_k > 0, in ascending order.
+template <class Visit>
+inline void for_present(const uint64_t* present, int n_topics, Visit&& visit) {
+  for (int word = 0; 64 * word < n_topics; ++word)
+    for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) visit(64 * word + __builtin_ctzll(bits));
+}
+
+inline void mark(uint64_t* present, uint32_t k, bool is_present) {
+  const uint64_t bit = uint64_t{1} << (k % 64);
+  present[k / 64] = is_present ? present[k / 64] | bit : present[k / 64] & ~bit;
+}
+
+// 2 (Sigma C)_j and 2 (Sigma C)_k, tasks in the lanes.
+struct Products {
+  Lanes j, k;
+};
+
+struct Covariance {
+  int64_t n_topics, n_tasks, topic_width, task_width;
+  const float *sigma2, *counts;
+  const uint64_t* present;
+
+  Covariance(const MedldaModel& model, const MedldaChain& chain)
+      : n_topics(model.n_topics), n_tasks(model.n_tasks), topic_width(model.topic_width),
+        task_width(model.task_width), sigma2(model.sigma2), counts(chain.counts), present(chain.present) {}
+
+  // For tasks b to b + 7.
+  inline Products times_counts(uint32_t j, uint32_t k, int b) const {
+    Products p = {};
+    if (n_tasks <= kFewTasks) {  // topics in the lanes
+      const float *row_j = sigma2 + j * n_tasks * topic_width, *row_k = sigma2 + k * n_tasks * topic_width;
+      for (int task = 0; task < n_tasks; ++task, row_j += topic_width, row_k += topic_width) {
+        Lanes of_j = {}, of_k = {};
+        for (int at = 0; at < topic_width; at += kLanes) {
+          of_j += lanes(counts + at) * lanes(row_j + at);
+          of_k += lanes(counts + at) * lanes(row_k + at);
+        }
+        p.j += sum(of_j) * one_hot(task);
+        p.k += sum(of_k) * one_hot(task);
+      }
+      return p;
+    }
+    const float* row_j = sigma2 + j * n_topics * task_width + b;
+    const float* row_k = sigma2 + k * n_topics * task_width + b;
+    for_present(present, n_topics, [&](int64_t l) {
+      p.j += counts[l] * lanes(row_j + l * task_width);
+      p.k += counts[l] * lanes(row_k + l * task_width);
+    });
+    return p;
+  }
+};
+
+// mu'C and C'Sigma C from the counts: once a sweep, so that rounding errors of the updates do not pile up.
+void refresh(const MedldaModel& model, const MedldaChain& chain) {
+  const int64_t width = model.task_width;
+  const Covariance covariance(model, chain);
+  for (int k = 0; k < model.n_topics; ++k) mark(chain.present, k, chain.counts[k] > 0.f);
+  for (int b = 0; b < width; b += kLanes) {
+    Lanes mean = {}, square = {};
+    for_present(chain.present, model.n_topics, [&](int64_t k) {
+      mean += chain.counts[k] * lanes(model.mu_by_topic + k * width + b);
+      square += chain.counts[k] * covariance.times_counts(k, k, b).k;
+    });
+    lanes(chain.mean + b) = mean;
+    lanes(chain.square + b) = 0.5f * square;
+  }
+}
+
+// The penalty of a hinge at n-fold distance: scale sqrt(x) [MED-3] or, given lambda, scale x [MED-1].
+template <bool Augmented>
+inline Lanes penalty(const Lanes& scale, const Lanes& gap, const Lanes& square) {
+  const Lanes x = larger(gap * gap + square, Lanes{} + kLeast);
+  return Augmented ? scale * x : scale * root(x);
+}
+
+template <bool Augmented>
+void set_penalties(const MedldaModel& model, const MedldaChain& chain) {
+  for (int h = 0; h < model.n_hinges; ++h)
+    for (int b = 0; b < model.task_width; b += kLanes) {
+      const int at = h * model.task_width + b;
+      const Lanes gap = lanes(chain.target + at) - lanes(chain.mean + b);
+      lanes(chain.penalty + at) = penalty<Augmented>(lanes(chain.scale + at), gap, lanes(chain.square + b));
+    }
+}
+
+// exponent - its largest, not below the floor, and exp of that.
+inline void to_factor(float* exponent, float* factor, int n_topics, int width) {
+  for (int k = n_topics; k < width; ++k) exponent[k] = exponent[0];
+  Lanes top = lanes(exponent);
+  for (int at = kLanes; at < width; at += kLanes) top = larger(top, lanes(exponent + at));
+  const float highest = largest(top);
+  for (int k = 0; k < width; ++k) {
+    const float x = exponent[k] - highest;
+    exponent[k] = x > kLogFloor ? x : kLogFloor;
+    factor[k] = exp32(exponent[k]);
+  }
+}
+
+// What a label does to a token's draw. With has_factor, chain.factor multiplies the weights of the candidates; with
+// has_target, `before(i)` is told which token comes, and `accepts(i, j, k)` judges its move from topic j to k != j
+// while the counts are without it.
+struct Unlabelled {
+  static constexpr bool has_factor = false, has_target = false;
+  void before(int) {}
+  bool accepts(int, uint32_t, uint32_t) const { return true; }
+};
+
+struct FixedTilt {  // [MED-7]: the factor is the target's, whatever the state
+  static constexpr bool has_factor = true, has_target = false;
+  void before(int) {}
+  bool accepts(int, uint32_t, uint32_t) const { return true; }
+};
+
+// [MED-3] or [MED-1] as a target: the exact factor of a candidate topic needs its variance under every task, so it is
+// computed for two candidates only. A topic is proposed with a factor that is the same for a block of tokens: it has
+// the variance of the phase's start and the margin of the *other* tokens, scaled up to n - 1. Then the token moves
+// with the Metropolis-Hastings probability that makes up for the difference. A proposal that does not depend on what
+// is being moved keeps the target exactly.
+//
+// How long a block may be: an eighth of the document, or less if the label pulls a token hard, because then the margin
+// has to be right. The pull is the range of what is linear in the exponents; that of 5 is still gentle.
+inline int block_size_of(const MedldaModel& model, const MedldaChain& chain) {
+  float low = chain.linear[0], high = chain.linear[0];
+  for (int k = 1; k < model.n_topics; ++k) {
+    low = chain.linear[k] < low ? chain.linear[k] : low;
+    high = chain.linear[k] > high ? chain.linear[k] : high;
+  }
+  const float pull = (high - low) * 0.2f;
+  const float size = static_cast<float>(chain.n) / (8.f * (pull > 1.f ? pull * pull : 1.f));
+  return size > 1.f ? static_cast<int>(size) : 1;
+}
+
+template <bool Augmented>
+struct Labelled {
+  static constexpr bool has_factor = true, has_target = true;
+  const MedldaModel model;  // copies, not references: a store of floats might change what those refer to
+  const MedldaChain chain;
+  const Covariance covariance;
+  const int block_size;
+  const float per_token;
+  int next_block = 0;
+
+  Labelled(const MedldaModel& model, const MedldaChain& chain)
+      : model(model),
+        chain(chain),
+        covariance(model, chain),
+        block_size(block_size_of(model, chain)),
+        per_token(1.f / static_cast<float>(chain.n)) {}
+
+  void before(int i) {
+    if (i < next_block) return;
+    next_block = i + block_size;
+    propose(i, next_block < chain.n ? next_block : chain.n);
+  }
+
+  // sqrt(gap^2 + square) without the root, but for a constant: a parabola that meets |gap| at 2 sqrt(square).
+  Lanes distance(const Lanes& gap, int task) const {
+    if (Augmented) return gap * gap;
+    const Lanes far = absolute(gap), near = smaller(far, Lanes{} + chain.width[task]);
+    return (far - near) + near * near * chain.curvature[task];
+  }
+
+  __attribute__((noinline)) void propose(int begin, int end) const {
+    const int others = chain.n - (end - begin);
+    const float to_others = others > 0 ? static_cast<float>(chain.n - 1) / static_cast<float>(others) : 0.f;
+    float* gap = chain.next_penalty;
+    for (int b = 0; b < model.task_width; b += kLanes) {
+      Lanes rest = lanes(chain.mean + b);
+      for (int i = begin; i < end; ++i) rest -= lanes(model.mu_by_topic + chain.topic[i] * model.task_width + b);
+      for (int h = 0; h < model.n_hinges; ++h)
+        lanes(gap + h * model.task_width + b) = lanes(chain.target + h * model.task_width + b) - to_others * rest;
+    }
+    for (int at = 0; at < model.topic_width; at += kLanes) {
+      Lanes sum = {};
+      for (int h = 0; h < model.n_hinges; ++h)
+        for (int task = 0; task < model.n_tasks; ++task) {
+          const int hinge = h * model.task_width + task;
+          sum += chain.scale[hinge] * distance(gap[hinge] - lanes(model.mu + task * model.topic_width + at), task);
+        }
+      lanes(chain.residual + at) = lanes(chain.linear + at) - per_token * sum;
+    }
+    to_factor(chain.residual, chain.factor, model.n_topics, model.topic_width);
+    for (int at = 0; at < model.topic_width; at += kLanes)
+      lanes(chain.residual + at) = lanes(chain.linear + at) - lanes(chain.residual + at);
+  }
+
+  bool accepts(int i, uint32_t j, uint32_t k) const {
+    const float *mu_j = model.mu_by_topic + j * model.task_width, *mu_k = model.mu_by_topic + k * model.task_width;
+    const float *diag_j = model.sigma_diag + j * model.task_width, *diag_k = model.sigma_diag + k * model.task_width;
+    Lanes more = {};
+    for (int b = 0; b < model.task_width; b += kLanes) {
+      const Products without = covariance.times_counts(j, k, b);
+      const Lanes change = (without.k + lanes(diag_k + b)) - (without.j + lanes(diag_j + b));
+      const Lanes new_mean = lanes(chain.mean + b) + (lanes(mu_k + b) - lanes(mu_j + b));
+      const Lanes new_square = lanes(chain.square + b) + change;
+      lanes(chain.next_mean + b) = new_mean;
+      lanes(chain.next_square + b) = new_square;
+      for (int h = 0; h < model.n_hinges; ++h) {
+        const int at = h * model.task_width + b;
+        const Lanes gap = lanes(chain.target + at) - new_mean;
+        const Lanes new_pen = penalty<Augmented>(lanes(chain.scale + at), gap, new_square);
+        more += new_pen - lanes(chain.penalty + at);
+        lanes(chain.next_penalty + at) = new_pen;
+      }
+    }
+    const float log_ratio = (chain.residual[k] - chain.residual[j]) - sum(more) * per_token;
+    // exp(x) >= 1 + x spares the exponential of nearly every token.
+    if (chain.accept[i] >= 1.f + log_ratio && chain.accept[i] >= exp32(log_ratio)) return false;
+    for (int b = 0; b < model.task_width; b += kLanes) {
+      lanes(chain.mean + b) = lanes(chain.next_mean + b);
+      lanes(chain.square + b) = lanes(chain.next_square + b);
+    }
+    for (int at = 0; at < model.n_hinges * model.task_width; at += kLanes)
+      lanes(chain.penalty + at) = lanes(chain.next_penalty + at);
+    mark(chain.present, j, chain.counts[j] > 0.f);
+    mark(chain.present, k, true);
+    return true;
+  }
+};
+
+}  // namespace
+}  // namespace bayespa

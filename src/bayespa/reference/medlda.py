@@ -1,0 +1,318 @@
+"""Twin of native/medlda_step.inc.h: the local step of online MedLDA, one token at a time.
+
+Every sum is taken in the order of the native code: over rows of eight lanes, then over the lanes by halves.
+Where the native code has two layouts for speed, their sums have two orders here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa.medlda_step import LANES, Documents, Schedule, Statistics, StepResult, Tasks, Topics
+from bayespa.reference.elementary import exp32, exp_digamma, exp_digamma32
+from bayespa.reference.random import Stream, draw_inverse_gaussian, philox, subkey, uniform32
+
+Float32 = NDArray[np.float32]
+f32 = np.float32
+
+FLOOR, LOG_FLOOR = f32(2.0**-50), f32(-34.657359)
+BELOW_ONE = np.nextafter(f32(1), f32(0))
+LEAST = f32(1e-30)
+PULL = f32(0.2)
+FEW_TASKS = 4
+
+
+def padded(x: NDArray[np.floating], axis: int = -1) -> Float32:
+    """Float32 with the axis filled up with zeros to a multiple of the lanes."""
+    width = [(0, 0)] * x.ndim
+    width[axis] = (0, -x.shape[axis] % LANES)
+    return np.pad(x.astype(np.float32), width)
+
+
+def fold(x: Float32) -> tuple[Float32, Float32, np.float32]:
+    """Add eight lanes by halves: the sums of 4, of 2, of all."""
+    four = x[:4] + x[4:]
+    two = four[:2] + four[2:]
+    return four, two, two[0] + two[1]
+
+
+def rows_sum(x: Float32) -> np.float32:
+    """Sum over rows of lanes, then over the lanes."""
+    return fold(np.cumsum(x.reshape(-1, LANES), axis=0, dtype=np.float32)[-1])[2]
+
+
+def draw(u: np.float32, weights: Float32) -> int:
+    """Topic whose share of the weights holds u of their sum: its lane by halves, then its row."""
+    cumulative = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
+    sums = cumulative[-1]
+    four, two, one = fold(sums)
+    t = u * one
+    lane = 0
+    for level, step in ((two, 1), (four, 2), (sums, 4)):
+        left, right = level[lane], level[lane + step]
+        if left <= t:
+            t = min(t - left, right * BELOW_ONE)
+            lane += step
+    return int(np.count_nonzero(cumulative[:-1, lane] <= t)) * LANES + lane
+
+
+def to_factor(exponent: Float32) -> tuple[Float32, Float32]:
+    """Exponents less their largest, not below the floor, and exp of them."""
+    exponent = np.maximum(exponent - exponent.max(), LOG_FLOOR)
+    return exponent, exp32(exponent)
+
+
+def topic_factors(
+    dirichlet: NDArray[np.floating], totals: NDArray[np.float64], vocabulary: NDArray[np.int64], *, mean: bool
+) -> Float32:
+    """Twin of `bayespa.medlda_step.topic_factors`."""
+    scale = (1.0 / (totals if mean else exp_digamma(totals))).astype(np.float32)
+    x = dirichlet[vocabulary].astype(np.float32)
+    phi = (x if mean else exp_digamma32(x)) * scale
+    return padded(np.maximum(phi * (f32(1) / phi.max(axis=1, keepdims=True)), FLOOR))
+
+
+@dataclass
+class Model:
+    """What the documents of a step share, rounded to float32."""
+
+    phi: Float32  # (n_words, Kp)
+    alpha: Float32  # (Kp,)
+    mu: Float32  # (K, T)
+    sigma: Float32  # (K, K, T)
+    cost: Float32  # (T,)
+    margin: np.float32
+    regression: bool
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, topics: Topics, tasks: Tasks, schedule: Schedule) -> Model:
+        """Round the posterior."""
+        sigma = (2 * tasks.covariance).astype(np.float32).transpose(1, 2, 0) * f32(0.5)
+        mu = tasks.mean.T.astype(np.float32)
+        cost = tasks.cost.astype(np.float32)
+        return cls(
+            topics.phi, padded(topics.alpha), mu, sigma, cost, f32(tasks.margin), tasks.regression, schedule
+        )
+
+    def hinges(self, label: np.float32) -> list[tuple[np.float32, np.float32]]:
+        """Sign and target of each hinge ζ = sign (target − μᵀz̄) of a label."""
+        if np.isnan(label):  # [MED-6]
+            return []
+        if self.regression:  # [MED-8]
+            return [(f32(1), label - self.margin), (f32(-1), label + self.margin)]
+        return [(label, label * self.margin)]
+
+
+class Chain:
+    """The chain of one document; quantities are n-fold, so that nothing is rescaled by its length."""
+
+    def __init__(self, model: Model, words: NDArray[np.int32], document: int, labels: Float32) -> None:
+        self.model, self.words, self.document, self.labels = model, words, document, labels
+        self.n, self.length = len(words), f32(len(words))
+        self.topics = np.zeros(self.n, np.int64)
+        self.counts = np.zeros_like(model.alpha)
+        self.sweep = 0
+        self.penalty = np.empty(0, np.float32)
+
+    # labels
+
+    def attach_labels(self) -> None:
+        """Arrange the hinges (task, sign, target, scale) and the linear part of the exponents."""
+        model = self.model
+        self.linear = np.zeros(len(model.mu), np.float32)
+        if model.schedule.sampler == "averaging":  # [MED-7]: labels are signed dual variables
+            for task, dual in enumerate(self.labels):
+                if not np.isnan(dual):
+                    self.linear += dual / self.length * model.mu[:, task]
+            self.factor = to_factor(self.linear)[1]
+            return
+        by_task = [model.hinges(label) for label in self.labels]
+        hinges = [(h, task, *hinge) for task, found in enumerate(by_task) for h, hinge in enumerate(found)]
+        hinges.sort(key=lambda hinge: hinge[:2])  # first hinges of all tasks, then the second ones
+        self.number = np.array([h for h, _, _, _ in hinges], np.int64)
+        self.task = np.array([task for _, task, _, _ in hinges], np.int64)
+        self.sign = np.array([sign for _, _, sign, _ in hinges], np.float32)
+        self.target = np.array([target for _, _, _, target in hinges], np.float32) * self.length
+        self.scale = model.cost[self.task]
+        for task, sign in zip(self.task, self.sign, strict=True):
+            self.linear += model.cost[task] * sign / self.length * model.mu[:, task]
+        self.refresh()
+        self.width = f32(2) * np.sqrt(np.maximum(self.square, LEAST))
+        self.curvature = f32(0.5) / self.width
+        pull = (self.linear.max() - self.linear.min()) * PULL
+        size = self.length / (f32(8) * max(pull * pull, f32(1)))
+        self.block_size = max(1, int(size))
+
+    def sigma_counts(self, k: int) -> Float32:
+        """2 (ΣC)_k for every task."""
+        twice = f32(2) * self.model.sigma[k]
+        if twice.shape[1] <= FEW_TASKS:
+            return np.array([rows_sum(self.counts * padded(column)) for column in twice.T], np.float32)
+        total = np.zeros(twice.shape[1], np.float32)
+        for count, row in zip(self.counts, twice, strict=False):
+            total += count * row
+        return total
+
+    def refresh(self) -> None:
+        """μᵀC and CᵀΣC from the counts."""
+        self.mean = np.zeros(self.model.mu.shape[1], np.float32)
+        square = np.zeros_like(self.mean)
+        for k in np.flatnonzero(self.counts):
+            self.mean += self.counts[k] * self.model.mu[k]
+            square += self.counts[k] * self.sigma_counts(int(k))
+        self.square = f32(0.5) * square
+
+    def penalties(self, mean: Float32, square: Float32) -> Float32:
+        """Return the penalty of every hinge: scale √x [MED-3] or, given λ, scale x [MED-1]."""
+        gap = self.target - mean[self.task]
+        x = np.maximum(gap * gap + square[self.task], LEAST)
+        return self.scale * (x if self.augmented else np.sqrt(x))
+
+    @property
+    def augmented(self) -> bool:
+        """Whether λ is drawn."""
+        return self.model.schedule.sampler == "augmented"
+
+    def draw_scales(self) -> None:
+        """[MED-2] draws λ⁻¹; c²/(2nλ) is the scale of the penalty [MED-1]."""
+        schedule = self.model.schedule
+        key = subkey(schedule.seed, 0, 0, schedule.round)
+        for i, (task, number) in enumerate(zip(self.task, self.number, strict=True)):
+            cost, gap = float(self.model.cost[task]), float(self.target[i] - self.mean[task])
+            distance = np.sqrt(gap * gap + float(self.square[task])) / self.n
+            stream = Stream(key, (int(2 * task + number), self.sweep, self.document))
+            inverse = draw_inverse_gaussian(stream, 1.0 / (cost * distance), 1.0)
+            self.scale[i] = cost * cost * inverse / (2.0 * self.n)
+
+    def propose(self, begin: int, end: int) -> None:
+        """Factor of a block, at the margin of the other tokens; a parabola that meets |·| stands in for √."""
+        others = self.n - (end - begin)
+        rest = self.mean
+        for k in self.topics[begin:end]:
+            rest = rest - self.model.mu[k]
+        gap = self.target - (f32(self.n - 1) / f32(others) if others else f32(0)) * rest[self.task]
+        total = np.zeros_like(self.linear)
+        for scale, gap_h, task in zip(self.scale, gap, self.task, strict=True):
+            apart = gap_h - self.model.mu[:, task]
+            near = np.minimum(np.abs(apart), self.width[task])
+            distance = (np.abs(apart) - near) + near * near * self.curvature[task]
+            total += scale * (apart * apart if self.augmented else distance)
+        exponent, self.factor = to_factor(self.linear - f32(1) / self.length * total)
+        self.residual = self.linear - exponent
+
+    def accepts(self, u: np.float32, j: int, k: int) -> bool:
+        """Metropolis-Hastings for the move of a token from j to k; the counts are without it."""
+        mu, diagonal = self.model.mu, self.model.sigma
+        mean = self.mean + (mu[k] - mu[j])
+        change = (self.sigma_counts(k) + diagonal[k, k]) - (self.sigma_counts(j) + diagonal[j, j])
+        square = self.square + change
+        penalty = self.penalties(mean, square)
+        more = np.zeros((2, *padded(self.mean).shape), np.float32)
+        more[self.number, self.task] = penalty - self.penalty
+        by_block = more.reshape(2, -1, LANES).transpose(1, 0, 2)
+        log_ratio = (self.residual[k] - self.residual[j]) - rows_sum(by_block) * (f32(1) / self.length)
+        if u >= f32(1) + log_ratio and u >= exp32(log_ratio):
+            return False
+        self.mean, self.square, self.penalty = mean, square, penalty
+        return True
+
+    # sweeps
+
+    def uniforms(self, key: int) -> Float32:
+        """One number for each token, addressed by (token, sweep, document, round)."""
+        blocks = np.zeros((-(-self.n // 4), 4), np.uint32)
+        blocks[:, 0] = np.arange(len(blocks))
+        blocks[:, 1:] = self.sweep, self.document, self.model.schedule.round
+        return uniform32(philox(key, blocks)).ravel()[: self.n]
+
+    def run_sweep(self, *, labelled: bool) -> None:
+        """Draw every token once; in the first sweep the tokens arrive one by one."""
+        schedule = self.model.schedule
+        uniform = self.uniforms(schedule.seed)
+        judged = labelled and schedule.sampler != "averaging"
+        if judged:
+            accept = self.uniforms(subkey(schedule.seed, 1, 0, 0))
+            if self.augmented:
+                self.draw_scales()
+            self.penalty = self.penalties(self.mean, self.square)
+        for i in range(self.n):
+            if judged and i % self.block_size == 0:
+                self.propose(i, min(i + self.block_size, self.n))
+            j = int(self.topics[i])
+            if self.sweep > 0:
+                self.counts[j] -= 1
+            weights = (self.model.alpha + self.counts) * self.model.phi[self.words[i]]
+            if labelled:
+                weights = weights * padded(self.factor)
+            k = draw(uniform[i], weights)
+            if judged and k != j and not self.accepts(accept[i], j, k):
+                k = j
+            self.counts[k] += 1
+            self.topics[i] = k
+        self.sweep += 1
+        self.refresh()
+
+    def weights(self) -> tuple[Float32, Float32, Float32]:
+        """Return what the state adds to precision, shift and loss of each task [MED-2, MED-3, MED-4]."""
+        weight, shift, loss = np.zeros((3, len(self.labels)), np.float32)
+        for task, label in enumerate(self.labels):
+            cost = self.model.cost[task]
+            for sign, target in self.model.hinges(label):
+                gap = target * self.length - self.mean[task]
+                distance = np.sqrt(max(gap * gap + self.square[task], LEAST))
+                inverse = cost * self.length / distance
+                weight[task] += inverse
+                shift[task] += cost * sign + inverse * target
+                loss[task] += cost * ((sign * gap + distance) / self.length)
+        return weight, shift, loss
+
+
+@np.errstate(all="ignore")
+def step(documents: Documents, topics: Topics, tasks: Tasks, schedule: Schedule) -> StepResult:
+    """Twin of `bayespa.medlda_step.step`."""
+    result = StepResult.zeros(documents, topics, tasks, schedule)
+    model = Model.of(topics, tasks, schedule)
+    for d, document in enumerate(documents.ids):
+        span = slice(documents.indptr[d], documents.indptr[d + 1])
+        words = np.repeat(documents.words[span], documents.counts[span])
+        if len(words):
+            chain = Chain(model, words, int(document), tasks.labels[d])
+            run_phase(chain, d, schedule.free_sweeps, schedule.free_burn_in, result.free, labelled=False)
+            chain.attach_labels()
+            run_phase(chain, d, schedule.sweeps, schedule.burn_in, result.labelled, labelled=True)
+    for statistics in (result.free, result.labelled):
+        for total in (statistics.precision, statistics.shift, statistics.loss):
+            total /= max(1, statistics.n_kept)
+    return result
+
+
+def run_phase(chain: Chain, d: int, sweeps: int, burn_in: int, out: Statistics, *, labelled: bool) -> None:
+    """Run the sweeps of one phase and add what its kept ones say about document d."""
+    total = np.zeros(len(chain.model.mu))
+    for sweep in range(sweeps):
+        chain.run_sweep(labelled=labelled)
+        if sweep < burn_in:
+            continue
+        counts = chain.counts[: len(total)]
+        total += counts
+        if len(out.topic_word):
+            np.add.at(out.topic_word, (chain.words, chain.topics), 1)
+        margin = (chain.mean / chain.length).astype(np.float64)
+        out.margin[d] += margin
+        out.margin_var[d] += margin * margin + chain.square / chain.length / chain.length
+        if chain.model.schedule.sampler == "averaging":
+            continue
+        weight, shift, loss = chain.weights()
+        share = (counts / chain.length).astype(np.float64)
+        out.loss[:] += loss
+        out.shift[:] += shift[:, None] * share
+        out.precision[:] += (weight[:, None] * share)[:, :, None] * share  # [MED-4]
+    if sweeps > burn_in:
+        kept = sweeps - burn_in
+        out.topic_share[d] = total / (kept * chain.n)
+        out.margin[d] /= kept
+        out.margin_var[d] = out.margin_var[d] / kept - out.margin[d] * out.margin[d]
