@@ -136,7 +136,7 @@ class Tasks:
     mean : (T, K) float64
     covariance : (T, K, K) float64
     labels : (n_docs, T) float32
-        ±1 (or a target, if `regression`), NaN where missing; for the sampler "averaging", the signed duals τy.
+        ±1 (or a target, if `regression`), NaN where missing; for "averaging", the signed duals τy.
     cost : (T,) float64
     margin : float
         ε: the margin, or the half-width of the insensitive tube.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.elementary import exp
 from bayespa.learning import rounds
-from bayespa.checks import number_of_threads, require_choice, require_number
-from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor
+from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor, squeezed
 from bayespa.linear.examples import Batch, Floats, Integers, Rows
 from bayespa.linear.model import LinearModel, tilt
 from bayespa.posteriors import Gaussian
@@ -37,7 +37,7 @@ class _BayesPA(LinearEstimator):
             require_number("batch_size", self.batch_size, 1, whole=True)
         require_number("n_passes", self.n_passes, 1, whole=True)
         require_number("tol", self.tol, 0.0)
-        require_number("discount", self.discount, 0.0, 1.0, open_=True)
+        require_number("discount", self.discount, 0.0, open_=True)
         if self.discount > 1.0:
             raise ValueError(f"discount is {self.discount!r}; it must be at most 1, which forgets nothing")
         if not fresh and self._kind != (self.classifier, self.covariance):
