@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from bayespa.corpus.documents import Bag, Document, Fields, Label
 from bayespa.corpus.problems import MalformedInput
-from bayespa.corpus.sources import Lines, Source, expand
-from bayespa.corpus.texts import Report, open_lines, parse_lines
+from bayespa.corpus.sources import Lines, Source
+from bayespa.corpus.texts import Report, open_lines, parse_lines, refuse
 
 _LARGEST = np.iinfo(np.int32).max  # columns and counts of a sparse matrix are 32 bits wide
 
@@ -222,8 +223,8 @@ def _group(lines: Lines, n_documents: int, n_words: int, report: Report) -> Iter
         yield current, Bag(np.array(columns, np.int64), np.array(counts, np.int32))
 
 
-def read_vocabulary(path: str, encoding: str = "utf-8") -> list[str]:
+def read_vocabulary(path: str | os.PathLike[str], encoding: str = "utf-8") -> list[str]:
     """Read the words of columns, one a line, as ``vocab.NAME.txt`` and ``vocabulary.txt`` hold them."""
-    (source,) = expand(path)
+    source = Source(os.fspath(path))
     with open_lines(source, Fields(encoding=encoding)) as lines:
-        return [line.rstrip("\r\n") for line in lines]
+        return list(parse_lines(lines, lambda line, _: line.rstrip("\r\n"), refuse(source.name)))

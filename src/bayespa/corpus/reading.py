@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Prob
 from bayespa.corpus.sources import FORMATS, Paths, Source, check_encoding, expand
 from bayespa.corpus.tables import read_arrow, read_parquet
 from bayespa.corpus.texts import Report, read_csv, read_file, read_jsonl, read_lines, read_tsv
-from bayespa.random import RandomState, key_from_seed, permutation, subkey, uniform
+from bayespa.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
 
 T = TypeVar("T")
 Reader = Callable[[Source, Fields, Report], Iterator[Document]]
@@ -150,12 +150,11 @@ def _warn(message: str) -> None:
 def shuffle(documents: Iterable[T], buffer_size: int, random_state: RandomState = None) -> Iterator[T]:
     """Mix a stream within a buffer: each document leaves in exchange for a later one, drawn at random.
 
-    Documents that are far apart beside `buffer_size` hardly change places; one that is at least as large as
-    the stream gives a uniformly random order. The order is a pure function of `random_state` and the
-    documents.
+    A document waits `buffer_size` steps on average; with a buffer that holds the whole stream every order is
+    equally likely. The order is a pure function of `random_state` and the documents.
 
     >>> list(shuffle(range(8), buffer_size=4, random_state=0))
-    [0, 1, 2, 6, 7, 5, 4, 3]
+    [1, 0, 2, 3, 6, 4, 5, 7]
     """
     if buffer_size < 1:
         raise ValueError(f"buffer_size={buffer_size} must be at least 1")
@@ -163,15 +162,18 @@ def shuffle(documents: Iterable[T], buffer_size: int, random_state: RandomState 
     stream = iter(documents)
     buffer = list(islice(stream, buffer_size))
     if len(buffer) == buffer_size:
-        for block, incoming in enumerate(_chunks(stream, 1024)):
-            addresses = np.zeros((len(incoming), 3), np.uint32)
-            addresses[:, 0], addresses[:, 1] = np.arange(len(incoming)), block
-            leaving = (uniform(subkey(key, 0), addresses) * buffer_size).astype(np.int64)
-            for place, document in zip(leaving.tolist(), incoming, strict=True):
-                yield buffer[place]
-                buffer[place] = document
+        for document, place in zip(stream, _places(subkey(key, 0), buffer_size), strict=False):
+            yield buffer[place]
+            buffer[place] = document
     for place in permutation(subkey(key, 1), len(buffer)):
         yield buffer[place]
+
+
+def _places(key: int, n: int) -> Iterator[int]:
+    """Draw from 0, ..., n - 1 for ever."""
+    for block in count():  # a block of draws costs little more than a single one
+        draws = uniform(subkey(key, block), grid(1024))
+        yield from (draws * n).astype(np.int64).tolist()
 
 
 class Vectorizer(Protocol):
@@ -249,10 +251,10 @@ def batches(
     """
     if size < 1:
         raise ValueError(f"size={size} must be at least 1")
-    count = getattr(vectorizer, "learn", vectorizer.transform) if learn else vectorizer.transform
+    vectorize = getattr(vectorizer, "learn", vectorizer.transform) if learn else vectorizer.transform
     for chunk in _chunks(documents, size):
         contents, labels, ids = (list(column) for column in zip(*chunk, strict=True))
-        yield Batch(count(contents), labels, ids, contents if keep_texts else None)
+        yield Batch(vectorize(contents), labels, ids, contents if keep_texts else None)
 
 
 def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

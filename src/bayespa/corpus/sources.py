@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from bayespa.corpus.problems import MalformedInput
 
@@ -38,6 +38,7 @@ _FORMAT_OF_SUFFIX = {
 _COMPRESSED = (".gz", ".xz", ".zst")
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)  # gzip's and pyarrow's own errors are OSErrors
 _BUFFER = 1 << 18
+_PIECE = 1 << 12  # so at most this much is lost before the damage
 
 
 @dataclass(frozen=True)
@@ -98,20 +99,37 @@ class Source:
         return None
 
 
+class _Unpacked(io.RawIOBase):
+    """A stream that unpacks, read in small pieces: a read that meets a damage gives out nothing."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._stream.read1(min(len(buffer), _PIECE))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
 def _buffered(stream: object) -> BinaryIO:
-    """Read lines in C: the streams that unpack do it in Python."""
-    return io.BufferedReader(cast(io.RawIOBase, stream), _BUFFER)
+    return io.BufferedReader(_Unpacked(stream), _BUFFER)
 
 
-def _open_zstandard(path: str) -> IO[bytes]:
+def _open_zstandard(path: str) -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
         raise ImportError(
             f"{path} is unpacked by pyarrow, which is not installed: pip install bayespa[data], or run unzstd"
         ) from error
-    stream: IO[bytes] = pa.CompressedInputStream(pa.OSFile(path), "zstd")
-    return stream
+    return pa.CompressedInputStream(pa.OSFile(path), "zstd")
 
 
 def expand(paths: Paths) -> list[Source]:

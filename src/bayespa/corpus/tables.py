@@ -24,8 +24,9 @@ def read_parquet(source: Source, fields: Fields, report: Report) -> Iterator[Doc
     pa = _import_pyarrow(source)
     import pyarrow.parquet as pq
 
-    # Without buffer_size a column of a row group is loaded whole, and a file may be one row group.
-    with _reported(pa, report), pq.ParquetFile(source.path, buffer_size=_BUFFER) as file:
+    # By default a column of a row group is loaded whole, and a file may be one row group.
+    bounded = {"buffer_size": _BUFFER, "pre_buffer": False}
+    with _reported(pa, report), pq.ParquetFile(source.path, **bounded) as file:
         if _check_columns(file.schema_arrow.names, fields, report):
             batches = file.iter_batches(batch_size=_ROWS, columns=list(fields.names))
             yield from _documents(batches, source, fields, report)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from bayespa.corpus.documents import Document, Fields
-from bayespa.corpus.problems import MalformedInput
+from bayespa.corpus.documents import Document, Fields, Label
+from bayespa.corpus.problems import MalformedInput, Problem
 from bayespa.corpus.sources import Lines, Source, read_whole
 
 T = TypeVar("T")
@@ -21,6 +21,15 @@ class Report(Protocol):
 
     def __call__(self, line: int | None, message: str, unit: str = "line") -> None:
         """Count the problem, and raise `MalformedInput` if reading is strict."""
+
+
+def refuse(name: str) -> Report:
+    """Return a report that raises `MalformedInput` at the first problem of the source called `name`."""
+
+    def report(line: int | None, message: str, unit: str = "line") -> None:
+        raise MalformedInput(str(Problem(name, line, message, unit)))
+
+    return report
 
 
 @contextmanager
@@ -92,12 +101,15 @@ def read_jsonl(source: Source, fields: Fields, report: Report) -> Iterator[Docum
 def _check_surrogates(document: Document) -> None:
     """Refuse half of a surrogate pair, which JSON can escape but no encoding can write."""
     try:
-        repr(document._replace(content="")).encode()
-        str(document.content).encode()
+        "".join([str(document.content), document.id, *_strings(document.label)]).encode()
     except UnicodeEncodeError as error:
         raise MalformedInput(
             f"half of a surrogate pair, \\u{ord(error.object[error.start]):04x}, is not a character"
         ) from error
+
+
+def _strings(label: Label) -> tuple[str, ...]:
+    return label if isinstance(label, tuple) else (label,) if isinstance(label, str) else ()
 
 
 def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:

@@ -223,11 +223,12 @@ class OnlineVocabulary:
             )
         if len(words) > vocabulary.max_words or len(candidates) > vocabulary.max_candidates:
             raise ValueError("the state of OnlineVocabulary holds more words or candidates than it allows")
-        vocabulary._columns.update({word: column for column, word in enumerate(words)})
+        columns = {word: column for column, word in enumerate(words)}
+        if len(columns) != len(words) or columns.keys() & (candidates.keys() | vocabulary._columns.keys()):
+            raise ValueError("the state of OnlineVocabulary holds a word twice, or one to leave out")
+        vocabulary._columns.update(columns)
         vocabulary.words = list(words)
         vocabulary._candidates = dict(candidates)
-        if len(set(words)) != len(words) or not candidates.keys().isdisjoint(words):
-            raise ValueError("the state of OnlineVocabulary holds a word twice")
         return vocabulary
 
 

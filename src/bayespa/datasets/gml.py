@@ -9,9 +9,10 @@ from typing import BinaryIO, NamedTuple
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from bayespa.corpus import BagVectorizer, Classes, MalformedInput, Problem, Target
+from bayespa.corpus import BagVectorizer, Classes, Target
 from bayespa.corpus.bags import parse_gml
 from bayespa.corpus.documents import Fields
+from bayespa.corpus.texts import refuse
 from bayespa.datasets._common import Archive, locate
 
 
@@ -133,12 +134,9 @@ def _bunch(
     target_names: Sequence[str] | None,
     descr: str,
 ) -> Bunch:
-    def refuse(line: int | None, message: str, unit: str = "line") -> None:
-        raise MalformedInput(str(Problem(source, line, message, unit)))
-
     target: Target = "classes" if multilabel else "class"
     fields = Fields(target=target, encoding="ascii", max_bytes=sys.maxsize - 1)
-    documents = list(parse_gml(stream, source, fields, refuse))
+    documents = list(parse_gml(stream, source, fields, refuse(source)))
     bags = BagVectorizer()
     data = bags.learn([document.content for document in documents])
     if n_words is not None:
