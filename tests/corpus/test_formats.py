@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.datasets import dump_svmlight_file
@@ -219,6 +219,7 @@ labels = (
 )
 
 
+@settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(words, labels)))
 def test_any_documents_survive_jsonl(tmp_path_factory, documents):
     path = tmp_path_factory.mktemp("jsonl") / "docs.jsonl"
