@@ -453,7 +453,7 @@ def test_damaged_gml_line_with_several_labels(tmp_path, line):
     path = tmp_path / "damaged.gml"
     path.write_text(f"1\n{line}\n")
     with pytest.raises(
-        ValueError, match=r"damaged.gml, line 2: .*'n_tokens n_labels.*is multilabel=True right\?"
+        ValueError, match=r"damaged.gml, line 2: .*'n_tokens n_labels.*have one label a document\?"
     ):
         datasets.load_gml(path, multilabel=True)
 

@@ -1,4 +1,4 @@
-"""What the loaders share: where files are, how archives are read, how labels and tokens become matrices."""
+"""What the loaders share: where files are, how archives are read, how labels become matrices."""
 
 import lzma
 import os
@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -59,12 +58,3 @@ def indicator(labels: Sequence[Sequence[Any]], classes: Sequence[Any]) -> NDArra
     """Return the (n_documents, n_classes) 0/1 matrix of lists of labels."""
     matrix: NDArray[np.int64] = MultiLabelBinarizer(classes=list(classes)).fit_transform(labels)
     return matrix
-
-
-def token_counts(lengths: NDArray[np.int64], words: NDArray[Any], n_words: int) -> sp.csr_matrix:
-    """Count words: document d owns the next ``lengths[d]`` entries of `words`, in any order."""
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    ones = np.ones(len(words), dtype=np.int32)
-    counts = sp.csr_matrix((ones, words, indptr), shape=(len(lengths), n_words))
-    counts.sum_duplicates()
-    return counts

@@ -1,20 +1,19 @@
-"""Bags of tokens in the text format of the authors of BayesPA, known by its ending ``.gml``.
+"""Bags of tokens in the text format of the authors of BayesPA (see `bayespa.corpus.bags.parse_gml`)."""
 
-The first line holds the number of documents, every other line one document: with one label each
-``n_tokens label word word ...``, with several ``n_tokens n_labels label ... word ...``. Words and labels
-count from 0; a word stands as often as it occurs.
-"""
-
+import io
 import os
+import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from bayespa.datasets._common import Archive, indicator, locate, token_counts
+from bayespa.corpus import BagVectorizer, Classes, Target
+from bayespa.corpus.bags import parse_gml
+from bayespa.corpus.documents import Fields
+from bayespa.corpus.texts import refuse
+from bayespa.datasets._common import Archive, locate
 
 
 class _Published(NamedTuple):
@@ -93,8 +92,8 @@ def load_gml(
     >>> bunch.target
     array([1, 0])
     """
-    text = Path(path).read_text(encoding="ascii")
-    return _parse(text, str(path), multilabel, n_words, target_names, f"Bags of tokens from {path}\n")
+    with open(path, "rb") as stream:
+        return _bunch(stream, str(path), multilabel, n_words, target_names, f"Bags of tokens from {path}\n")
 
 
 def fetch_gml(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Bunch:
@@ -123,58 +122,39 @@ def fetch_gml(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     multilabel, n_words, target_names, descr = _PUBLISHED[name]
     path = locate("authors-gml.tar.xz", data_home)
     member = f"{name}.gml"
-    text = Archive(path)[member].decode("ascii")
-    return _parse(text, f"{path}:{member}", multilabel, n_words, target_names, descr)
+    stream = io.BytesIO(Archive(path)[member])
+    return _bunch(stream, f"{path}:{member}", multilabel, n_words, target_names, descr)
 
 
-def _parse(
-    text: str,
+def _bunch(
+    stream: BinaryIO,
     source: str,
     multilabel: bool,
     n_words: int | None,
     target_names: Sequence[str] | None,
     descr: str,
 ) -> Bunch:
-    header, *lines = text.splitlines() or [""]
-    if header.strip() != str(len(lines)) or not lines:
-        raise ValueError(
-            f"{source}: line 1 is {header[:40]!r} and {len(lines)} follow; it must be their number (> 0)"
-        )
-    labels: list[list[int]] = []
-    words: list[NDArray[np.int64]] = []
-    for number, line in enumerate(lines, start=2):
-        try:
-            of_document = _parse_line(line, multilabel)
-        except (ValueError, IndexError) as error:
-            form = "n_tokens n_labels label... word..." if multilabel else "n_tokens label word..."
-            raise ValueError(
-                f"{source}, line {number}: {line[:60]!r} is not of the form '{form}' in numbers from 0 "
-                f"({error}); is multilabel={multilabel} right?"
-            ) from error
-        labels.append(of_document[0].tolist())
-        words.append(of_document[1])
-    tokens = np.concatenate(words)
-    if n_words is None:
-        n_words = int(tokens.max(initial=-1)) + 1
-    elif tokens.max(initial=-1) >= n_words:
-        raise ValueError(f"{source} holds word {tokens.max()}, outside n_words={n_words}")
-    n_labels = max((label for document in labels for label in document), default=-1) + 1
+    target: Target = "classes" if multilabel else "class"
+    fields = Fields(target=target, encoding="ascii", max_bytes=sys.maxsize - 1)
+    documents = list(parse_gml(stream, source, fields, refuse(source)))
+    bags = BagVectorizer()
+    data = bags.learn([document.content for document in documents])
+    if n_words is not None:
+        if bags.n_columns > n_words:
+            raise ValueError(f"{source} holds word {bags.n_columns - 1}, outside n_words={n_words}")
+        data = sp.csr_matrix((data.data, data.indices, data.indptr), shape=(len(documents), n_words))
+    labels = [document.label for document in documents]
+    met = Classes()
+    met.learn(labels)
+    n_labels = max(map(int, met.names), default=-1) + 1
     if target_names is None:
         target_names = [str(label) for label in range(n_labels)]
     elif n_labels > len(target_names):
         raise ValueError(f"{source} holds label {n_labels - 1}; target_names has {len(target_names)} names")
+    classes = Classes(map(str, range(len(target_names))))
     return Bunch(
-        data=token_counts(np.array([len(w) for w in words]), tokens, n_words),
-        target=indicator(labels, range(len(target_names))) if multilabel else np.ravel(labels),
+        data=data,
+        target=classes.indicator(labels) if multilabel else classes.codes(labels),
         target_names=list(target_names),
         DESCR=descr,
     )
-
-
-def _parse_line(line: str, multilabel: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the labels and the words of a document."""
-    values = np.array(line.split(), dtype=np.int64)
-    n_tokens, n_labels, start = (values[0], values[1], 2) if multilabel else (values[0], 1, 1)
-    if values.min() < 0 or len(values) != start + n_labels + n_tokens:
-        raise ValueError(f"{len(values)} numbers, {start + n_labels + n_tokens} announced")
-    return values[start : start + n_labels], values[start + n_labels :]

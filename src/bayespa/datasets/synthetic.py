@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
-from bayespa.datasets._common import token_counts
+from bayespa.corpus.vocabulary import token_counts
 
 _DESCR = """\
 Documents drawn from a known topic model with labels

@@ -1,0 +1,32 @@
+"""Documents and labels from files and streams, in bounded memory: `read`, `shuffle`, `batches`."""
+
+from bayespa.corpus.bags import read_vocabulary
+from bayespa.corpus.documents import Bag, Document, Label, Target
+from bayespa.corpus.labels import Classes
+from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Problems
+from bayespa.corpus.reading import Batch, Vectorizer, batches, read, shuffle
+from bayespa.corpus.vectorizers import BagVectorizer, vectorizer_from_state, vectorizer_to_state
+from bayespa.corpus.vocabulary import OnlineVocabulary, Tokenizer
+
+__all__ = [
+    "Bag",
+    "BagVectorizer",
+    "Batch",
+    "Classes",
+    "CorpusWarning",
+    "Document",
+    "Label",
+    "MalformedInput",
+    "OnlineVocabulary",
+    "Problem",
+    "Problems",
+    "Target",
+    "Tokenizer",
+    "Vectorizer",
+    "batches",
+    "read",
+    "read_vocabulary",
+    "shuffle",
+    "vectorizer_from_state",
+    "vectorizer_to_state",
+]

@@ -1,0 +1,118 @@
+"""A document: its words, its label, its name."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa.corpus.problems import MalformedInput
+
+Label = str | float | tuple[str, ...] | None
+Target = Literal["class", "classes", "number"]
+
+
+class Bag(NamedTuple):
+    """Words by number: columns (n,) in any order, and how often each occurs (n,), int32 or float64."""
+
+    columns: NDArray[np.int64]
+    counts: NDArray[np.int32] | NDArray[np.float64]
+
+
+class Document(NamedTuple):
+    """A text or a bag of words, with its label and a name that tells where it came from.
+
+    The label is a class, several classes (a tuple, perhaps empty), a number, or None where there is none.
+    """
+
+    content: str | Bag
+    label: Label
+    id: str
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Which fields of a record mean what, and how to read them."""
+
+    text: tuple[str, ...] = ("text",)
+    label: str | None = "label"
+    id: str | None = None
+    target: Target | None = None
+    separator: str | None = None
+    encoding: str = "utf-8"
+    max_bytes: int = 10_000_000
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields to read: those of the text, then label and identifier if asked for."""
+        return (*self.text, *(name for name in (self.label, self.id) if name is not None))
+
+    def document(self, values: dict[str, object], default_id: str) -> Document:
+        """Make a document of the fields `names` of a record."""
+        texts = [values[name] for name in self.text]
+        for name, text in zip(self.text, texts, strict=True):
+            if not isinstance(text, str):
+                raise MalformedInput(f"field {name!r} is {_show(text)}, not a text")
+        label = None if self.label is None else self.make_label(values[self.label])
+        id_ = default_id if self.id is None else name_of(values[self.id], "identifier")
+        return Document("\n".join(texts), label, id_)  # type: ignore[arg-type]  # all are str
+
+    def make_label(self, value: object) -> Label:
+        """Turn what stands in the label's place into a label.
+
+        None, NaN, an empty text: no label. Otherwise `target` decides; by default a list, or a text where
+        there is a `separator`, is several classes, a fractional type is a number, and anything else is the
+        name of a class.
+
+        >>> Fields().make_label(["a", "b"]), Fields(separator=";").make_label("a; b"), Fields().make_label(3)
+        (('a', 'b'), ('a', 'b'), '3')
+        >>> Fields(target="number").make_label("3"), Fields(target="classes").make_label("a")
+        (3.0, ('a',))
+        """
+        if self.label is None or value is None or value == "" or value != value:
+            return None
+        if self.target == "number":
+            return _number(value)
+        if isinstance(value, str) and self.separator is not None:
+            value = [part for part in map(str.strip, value.split(self.separator)) if part]
+        if isinstance(value, list):
+            classes = tuple(dict.fromkeys(name_of(one, "label") for one in value))
+            if self.target != "class":
+                return classes
+            if len(classes) > 1:
+                raise MalformedInput(f"{len(classes)} labels {_show(value)} where target='class' allows one")
+            return classes[0] if classes else None
+        if self.target is None and isinstance(value, float):
+            return _number(value)
+        name = name_of(value, "label")
+        return (name,) if self.target == "classes" else name
+
+
+def _number(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, str | float | int) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise MalformedInput(f"label {_show(value)} is not a finite number")
+    return number
+
+
+def name_of(value: object, what: str) -> str:
+    """Return the name of a class or a document that is written as text or number."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if not isinstance(value, str) or not value:
+        raise MalformedInput(f"{what} {_show(value)} is neither a text nor a number")
+    return value
+
+
+def _show(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

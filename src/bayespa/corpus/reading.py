@@ -1,0 +1,263 @@
+"""From paths to documents, and from documents to mini-batches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from bayespa.corpus.bags import read_gml, read_libsvm, read_matlab, read_uci
+from bayespa.corpus.documents import Bag, Document, Fields, Label, Target
+from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Problems
+from bayespa.corpus.sources import FORMATS, Paths, Source, check_encoding, expand
+from bayespa.corpus.tables import read_arrow, read_parquet
+from bayespa.corpus.texts import Report, read_csv, read_file, read_jsonl, read_lines, read_tsv
+from bayespa.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
+
+T = TypeVar("T")
+Reader = Callable[[Source, Fields, Report], Iterator[Document]]
+_READERS: dict[str, Reader] = {
+    "lines": read_lines,
+    "files": read_file,
+    "jsonl": read_jsonl,
+    "csv": read_csv,
+    "tsv": read_tsv,
+    "parquet": read_parquet,
+    "arrow": read_arrow,
+    "libsvm": read_libsvm,
+    "uci": read_uci,
+    "matlab": read_matlab,
+    "gml": read_gml,
+}
+
+
+def read(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    text: str | Sequence[str] = "text",
+    label: str | None = "label",
+    id: str | None = None,
+    target: Target | None = None,
+    separator: str | None = None,
+    encoding: str = "utf-8",
+    max_bytes: int = 10_000_000,
+    strict: bool = False,
+    problems: Problems | None = None,
+) -> Iterator[Document]:
+    r"""Read documents one by one, in bounded memory.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files, folders (all files below), globs, or "-" for standard input. Files of a folder or a glob are
+        read in the order of their names. Files that end with ``.gz``, ``.xz`` or ``.zst`` are unpacked.
+    format : str, optional
+        By default the ending tells; standard input is ``"jsonl"``.
+
+        * ``lines`` (``.txt``): a line is a document.
+        * ``files`` (in a folder: ``.txt`` and unknown endings): a file is a document, its folder the label.
+        * ``jsonl`` (``.jsonl``, ``.ndjson``): a line is a JSON object.
+        * ``csv``, ``tsv`` (``.csv``, ``.tsv``): the first line names the columns.
+        * ``parquet``, ``arrow`` (``.parquet``, ``.arrow``, ``.feather``).
+        * ``libsvm`` (``.svm``, ``.libsvm``, ``.svmlight``): ``label column:value ...``.
+        * ``uci`` (``docword.*.txt``): entries ``document word count``.
+        * ``matlab`` (``.data``): the same; line d of ``.label`` beside it is the class of document d.
+        * ``gml`` (``.gml``): ``n_tokens label word ...``, or, with ``target="classes"``,
+          ``n_tokens n_labels label ... word ...``.
+    text : str or sequence of str, default="text"
+        Field or column of the text; several are joined.
+    label : str, optional, default="label"
+        Field or column of the label. None: no labels, in any format.
+    id : str, optional
+        Field or column of a name for the document; by default ``file:line``.
+    target : {"class", "classes", "number"}, optional
+        What a label is. By default the data decide: a list, or a text if there is a `separator`, is several
+        classes, a value of a fractional type is a number, anything else a class. Null, NaN and empty texts
+        are no label.
+    separator : str, optional
+        What stands between labels in a text, such as ";".
+    encoding : str, default="utf-8"
+        Of text formats.
+    max_bytes : int, default=10_000_000
+        Longest line, or file of format ``files``; a longer one is malformed.
+    strict : bool, default=False
+        Raise `MalformedInput` at the first malformed piece of input.
+    problems : Problems, optional
+        Collects what is malformed, with file and line; otherwise there is a `CorpusWarning`.
+
+    Returns
+    -------
+    iterator of Document
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bayespa.corpus import Problems, read
+    >>> problems = Problems()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "docs.jsonl")
+    ...     _ = path.write_text('{"body": "some words", "topic": "a"}\n{"topic": "b"}\n')
+    ...     [(d.content, d.label) for d in read(path, text="body", label="topic", problems=problems)]
+    [('some words', 'a')]
+    >>> problems.first[0].line, problems.first[0].message
+    (2, "no field 'body', only 'topic'; name the right one")
+    """
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format={format!r} is unknown; use one of {', '.join(FORMATS)}")
+    if target not in (None, "class", "classes", "number"):
+        raise ValueError(f"target={target!r} is unknown; use 'class', 'classes' or 'number'")
+    if separator == "" or max_bytes < 1:
+        raise ValueError(
+            f"separator={separator!r} must not be empty, max_bytes={max_bytes} must be at least 1"
+        )
+    texts = (text,) if isinstance(text, str) else tuple(text)
+    if not texts:
+        raise ValueError("text is empty; name the field or the fields of the text")
+    fields = Fields(texts, label, id, target, separator, check_encoding(encoding), max_bytes)
+    inputs = [(source, _READERS[format or source.guess_format()]) for source in expand(paths)]
+    return _documents(inputs, fields, strict, problems)
+
+
+def _documents(
+    inputs: list[tuple[Source, Reader]], fields: Fields, strict: bool, problems: Problems | None
+) -> Iterator[Document]:
+    found = Problems(keep=1) if problems is None else problems
+    for source, reader in inputs:
+
+        def report(line: int | None, message: str, unit: str = "line", name: str = source.name) -> None:
+            problem = Problem(name, line, message, unit)
+            found.add(problem)
+            if strict:
+                raise MalformedInput(str(problem))
+            if problems is None and len(found) == 1:  # say it at once: the end may never come
+                _warn(f"{problem} (left out; problems=Problems() collects these, strict=True stops)")
+
+        yield from reader(source, fields, report)
+    if problems is None and len(found) > 1:
+        _warn(str(found))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, CorpusWarning, stacklevel=3)
+
+
+def shuffle(documents: Iterable[T], buffer_size: int, random_state: RandomState = None) -> Iterator[T]:
+    """Mix a stream within a buffer: each document leaves in exchange for a later one, drawn at random.
+
+    A document waits `buffer_size` steps on average; with a buffer that holds the whole stream every order is
+    equally likely. The order is a pure function of `random_state` and the documents.
+
+    >>> list(shuffle(range(8), buffer_size=4, random_state=0))
+    [1, 0, 2, 3, 6, 4, 5, 7]
+    """
+    if buffer_size < 1:
+        raise ValueError(f"buffer_size={buffer_size} must be at least 1")
+    key = key_from_seed(random_state)
+    stream = iter(documents)
+    buffer = list(islice(stream, buffer_size))
+    if len(buffer) == buffer_size:
+        for document, place in zip(stream, _places(subkey(key, 0), buffer_size), strict=False):
+            yield buffer[place]
+            buffer[place] = document
+    for place in permutation(subkey(key, 1), len(buffer)):
+        yield buffer[place]
+
+
+def _places(key: int, n: int) -> Iterator[int]:
+    """Draw from 0, ..., n - 1 for ever."""
+    for block in count():  # a block of draws costs little more than a single one
+        draws = uniform(subkey(key, block), grid(1024))
+        yield from (draws * n).astype(np.int64).tolist()
+
+
+class Vectorizer(Protocol):
+    """Turns texts, or bags, into a CSR matrix; `OnlineVocabulary` and `BagVectorizer` also have ``learn``."""
+
+    def transform(self, contents: list[str | Bag], /) -> sp.csr_matrix:
+        """Return the counts of known words, (n, n_words)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A mini-batch: counts (n, n_words), labels and names of documents, and their texts if they were kept."""
+
+    X: sp.csr_matrix
+    labels: list[Label]
+    ids: list[str]
+    texts: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def labelled(self) -> Batch:
+        """Return the documents that have a label."""
+        rows = [i for i, label in enumerate(self.labels) if label is not None]
+        if len(rows) == len(self):
+            return self
+        texts = self.texts
+        return replace(
+            self,
+            X=self.X[rows],
+            labels=[self.labels[i] for i in rows],
+            ids=[self.ids[i] for i in rows],
+            texts=None if texts is None else [texts[i] for i in rows],
+        )
+
+
+def batches(
+    documents: Iterable[Document],
+    vectorizer: Vectorizer,
+    size: int = 512,
+    *,
+    learn: bool = True,
+    keep_texts: bool = False,
+) -> Iterator[Batch]:
+    """Count the words of documents, a mini-batch at a time.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+        From `read`, perhaps through `shuffle`.
+    vectorizer : OnlineVocabulary, BagVectorizer, HashingVectorizer or a fitted CountVectorizer
+        Anything with ``transform``.
+    size : int, default=512
+        Documents in a mini-batch; the last may be smaller.
+    learn : bool, default=True
+        Whether a vectorizer that can learn new words does so. Later mini-batches then have more columns;
+        those of the earlier ones keep their meaning.
+    keep_texts : bool, default=False
+        Whether mini-batches hold the texts too.
+
+    Returns
+    -------
+    iterator of Batch
+
+    Examples
+    --------
+    >>> from bayespa.corpus import Document, OnlineVocabulary, batches
+    >>> texts = ["to be or", "not to be", "be"]
+    >>> documents = [Document(text, label, "") for text, label in zip(texts, ["a", "b", None])]
+    >>> for batch in batches(documents, OnlineVocabulary(min_count=1), size=2):
+    ...     print(batch.X.toarray().tolist(), batch.labels)
+    [[1, 1, 1, 0], [1, 1, 0, 1]] ['a', 'b']
+    [[0, 1, 0, 0]] [None]
+    """
+    if size < 1:
+        raise ValueError(f"size={size} must be at least 1")
+    vectorize = getattr(vectorizer, "learn", vectorizer.transform) if learn else vectorizer.transform
+    for chunk in _chunks(documents, size):
+        contents, labels, ids = (list(column) for column in zip(*chunk, strict=True))
+        yield Batch(vectorize(contents), labels, ids, contents if keep_texts else None)
+
+
+def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -1,0 +1,255 @@
+"""Where documents come from: files, folders, globs and standard input, compressed or not, line by line."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bayespa.corpus.problems import MalformedInput
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+FORMATS = ("lines", "files", "jsonl", "csv", "tsv", "parquet", "arrow", "libsvm", "uci", "matlab", "gml")
+_FORMAT_OF_SUFFIX = {
+    ".txt": "lines",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".data": "matlab",
+    ".gml": "gml",
+}
+_COMPRESSED = (".gz", ".xz", ".zst")
+_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)  # gzip's and pyarrow's own errors are OSErrors
+_BUFFER = 1 << 18
+_PIECE = 1 << 12  # so at most this much is lost before the damage
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, or standard input ("-")."""
+
+    path: str
+    in_folder: bool = False  # found in a folder that was named, not named itself
+
+    @property
+    def name(self) -> str:
+        """How to call it in messages and identifiers."""
+        return "standard input" if self.path == "-" else self.path
+
+    @property
+    def compressed(self) -> bool:
+        """Whether its ending says that it must be unpacked."""
+        return self.path.endswith(_COMPRESSED)
+
+    def guess_format(self) -> str:
+        """Return the format that the name stands for; standard input is JSONL.
+
+        >>> [Source(path).guess_format() for path in ("a/b.csv.gz", "docword.nips.txt", "-")]
+        ['csv', 'uci', 'jsonl']
+        """
+        if self.path == "-":
+            return "jsonl"
+        path = Path(self.path.removesuffix(os.path.splitext(self.path)[1]) if self.compressed else self.path)
+        if path.name.startswith("docword.") and path.suffix == ".txt":
+            return "uci"
+        found = _FORMAT_OF_SUFFIX.get(path.suffix)
+        if self.in_folder and found in (None, "lines"):
+            return "files"
+        if found is None:
+            raise ValueError(
+                f"the name {self.path!r} does not tell the format; give format= one of {', '.join(FORMATS)}"
+            )
+        return found
+
+    def open(self) -> AbstractContextManager[BinaryIO]:
+        """Open the unpacked bytes for reading; standard input stays open afterwards."""
+        if self.path == "-":
+            return nullcontext(sys.stdin.buffer)
+        if self.path.endswith(".gz"):
+            return _buffered(gzip.open(self.path))
+        if self.path.endswith(".xz"):
+            return _buffered(lzma.open(self.path))
+        if self.path.endswith(".zst"):
+            return _buffered(_open_zstandard(self.path))
+        return open(self.path, "rb", buffering=_BUFFER)
+
+    def beside(self, name: str) -> Source | None:
+        """Return the file `name` of the same folder, or it compressed, if there is one."""
+        for suffix in ("", *_COMPRESSED):
+            path = Path(self.path).with_name(name + suffix)
+            if path.is_file():
+                return Source(str(path))
+        return None
+
+
+class _Unpacked(io.RawIOBase):
+    """A stream that unpacks, read in small pieces: a read that meets a damage gives out nothing."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._stream.read1(min(len(buffer), _PIECE))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _buffered(stream: object) -> BinaryIO:
+    return io.BufferedReader(_Unpacked(stream), _BUFFER)
+
+
+def _open_zstandard(path: str) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is unpacked by pyarrow, which is not installed: pip install bayespa[data], or run unzstd"
+        ) from error
+    return pa.CompressedInputStream(pa.OSFile(path), "zstd")
+
+
+def expand(paths: Paths) -> list[Source]:
+    """Return the files that paths, folders and globs stand for.
+
+    A folder stands for all files in it and below but hidden ones. The files of a folder or a glob are sorted
+    by name; the paths themselves keep their order.
+    """
+    sources = [source for path in _listed(paths) for source in _expand_one(path)]
+    if not sources:
+        raise ValueError("there is no path to read; name files, folders, globs or '-' for standard input")
+    if sum(source.path == "-" for source in sources) > 1:
+        raise ValueError("'-' (standard input) is named twice; it can be read once")
+    return sources
+
+
+def _listed(paths: Paths) -> list[str]:
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+
+
+def _expand_one(path: str) -> list[Source]:
+    if path == "-" or os.path.isfile(path):
+        return [Source(path)]
+    if os.path.isdir(path):
+        found = [Source(str(file), in_folder=True) for file in _files_below(path)]
+        if not found:
+            raise FileNotFoundError(f"the folder {path!r} holds no files")
+        return found
+    if glob.has_magic(path):
+        matches = sorted(glob.glob(path, recursive=True))
+        if not matches:
+            raise FileNotFoundError(f"no file matches {path!r}")
+        return [source for match in matches for source in _expand_one(match)]
+    if os.path.exists(path):
+        return [Source(path)]  # a named pipe
+    raise FileNotFoundError(f"there is no file {path!r}")
+
+
+def _files_below(folder: str) -> Iterator[Path]:
+    for path in sorted(Path(folder).iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _files_below(str(path))
+        else:
+            yield path
+
+
+def check_encoding(encoding: str) -> str:
+    r"""Return the encoding's name, or refuse one in which a line does not end with the byte ``\n``."""
+    if encoding.lower() in ("utf-8-sig", "utf_8_sig"):
+        return "utf-8"  # whose byte order mark Lines drops
+    if "\n".encode(encoding) != b"\n":
+        raise ValueError(
+            f"encoding={encoding!r} cannot be cut into lines before it is decoded; convert the file: "
+            f"iconv -f {encoding} -t utf-8"
+        )
+    return encoding
+
+
+class Lines:
+    """The decoded lines of a stream, with their endings.
+
+    A malformed line raises `MalformedInput`, and the next call goes on behind it. A stream that breaks off (a
+    truncated compressed file) raises it once, and then ends.
+    """
+
+    def __init__(self, stream: BinaryIO, encoding: str, max_bytes: int) -> None:
+        self.number = 0  # of the last line, from 1
+        self._stream = stream
+        self._encoding = encoding
+        self._max_bytes = max_bytes
+        self._broken = False
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> str:
+        raw = self._read(self._max_bytes + 1)
+        if not raw:
+            raise StopIteration
+        self.number += 1
+        if len(raw) > self._max_bytes:
+            while raw and not raw.endswith(b"\n"):
+                raw = self._read(_BUFFER)
+            raise MalformedInput(f"longer than max_bytes={self._max_bytes}")
+        return decode(raw.removeprefix(b"\xef\xbb\xbf") if self.number == 1 else raw, self._encoding)
+
+    def _read(self, size: int) -> bytes:
+        if self._broken:
+            return b""
+        try:
+            return self._stream.readline(size)
+        except _UNREADABLE as error:
+            self._broken = True
+            self.number += 1
+            raise MalformedInput(
+                f"the file is damaged or cut off here and cannot be read on ({error})"
+            ) from error
+
+
+def read_whole(source: Source, encoding: str, max_bytes: int) -> str:
+    """Return the text of a whole file."""
+    with source.open() as stream:
+        try:
+            raw = stream.read(max_bytes + 1)
+        except _UNREADABLE as error:
+            raise MalformedInput(f"the file is damaged or cut off ({error})") from error
+    if len(raw) > max_bytes:
+        raise MalformedInput(f"longer than max_bytes={max_bytes}")
+    return decode(raw.removeprefix(b"\xef\xbb\xbf"), encoding)
+
+
+def decode(raw: bytes, encoding: str) -> str:
+    """Decode text, in which no byte may be NUL."""
+    if b"\0" in raw:
+        raise MalformedInput(f"NUL at byte {raw.index(0) + 1}; is it text?")
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise MalformedInput(
+            f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not {encoding}; name the right encoding="
+        ) from error

@@ -1,0 +1,175 @@
+"""Readers of texts: a line or a file a document, JSONL, CSV and TSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from bayespa.corpus.documents import Document, Fields, Label
+from bayespa.corpus.problems import MalformedInput, Problem
+from bayespa.corpus.sources import Lines, Source, read_whole
+
+T = TypeVar("T")
+
+
+class Report(Protocol):
+    """Takes a problem of the source at hand: the line from 1 (None: the whole file) and what is wrong."""
+
+    def __call__(self, line: int | None, message: str, unit: str = "line") -> None:
+        """Count the problem, and raise `MalformedInput` if reading is strict."""
+
+
+def refuse(name: str) -> Report:
+    """Return a report that raises `MalformedInput` at the first problem of the source called `name`."""
+
+    def report(line: int | None, message: str, unit: str = "line") -> None:
+        raise MalformedInput(str(Problem(name, line, message, unit)))
+
+    return report
+
+
+@contextmanager
+def open_lines(source: Source, fields: Fields) -> Iterator[Lines]:
+    """Open the lines of a source."""
+    with source.open() as stream:
+        yield Lines(stream, fields.encoding, fields.max_bytes)
+
+
+def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Report) -> Iterator[T]:
+    """Yield what `parse` makes of each line and its number; report what is malformed and go on."""
+    while True:
+        try:
+            document = parse(next(lines), lines.number)
+        except StopIteration:
+            return
+        except MalformedInput as error:
+            report(lines.number, str(error))
+            continue
+        if document is not None:
+            yield document
+
+
+def read_lines(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+    """Read a document a line, without labels; an empty line is an empty document."""
+
+    def parse(line: str, number: int) -> Document:
+        return Document(line.rstrip("\r\n"), None, f"{source.name}:{number}")
+
+    with open_lines(source, fields) as lines:
+        yield from parse_lines(lines, parse, report)
+
+
+def read_file(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+    """Read a file as one document, labelled with the name of its folder."""
+    try:
+        text = read_whole(source, fields.encoding, fields.max_bytes)
+    except MalformedInput as error:
+        report(None, str(error))
+    else:
+        yield Document(text, fields.make_label(Path(source.path).absolute().parent.name), source.name)
+
+
+def read_jsonl(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+    """Read a JSON object a line; blank lines do not count."""
+    names = fields.names
+
+    def parse(line: str, number: int) -> Document | None:
+        if line.isspace():
+            return None
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise MalformedInput(f"not JSON ({error})") from error
+        if not isinstance(record, dict):
+            raise MalformedInput(f"a JSON {type(record).__name__} where an object is wanted")
+        for name in names:
+            if name not in record:
+                raise MalformedInput(no_such("field", name, list(record), fields))
+        document = fields.document(record, f"{source.name}:{number}")
+        if "\\u" in line:
+            _check_surrogates(document)
+        return document
+
+    with open_lines(source, fields) as lines:
+        yield from parse_lines(lines, parse, report)
+
+
+def _check_surrogates(document: Document) -> None:
+    """Refuse half of a surrogate pair, which JSON can escape but no encoding can write."""
+    try:
+        "".join([str(document.content), document.id, *_strings(document.label)]).encode()
+    except UnicodeEncodeError as error:
+        raise MalformedInput(
+            f"half of a surrogate pair, \\u{ord(error.object[error.start]):04x}, is not a character"
+        ) from error
+
+
+def _strings(label: Label) -> tuple[str, ...]:
+    return label if isinstance(label, tuple) else (label,) if isinstance(label, str) else ()
+
+
+def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:
+    """Say that a field or column is missing, and what to do."""
+    shown = ", ".join(map(repr, present[:10])) or "none"
+    use = (
+        "name the right one"
+        if name in fields.text or name == fields.id
+        else "name it, or label=None for no labels"
+    )
+    return f"no {what} {name!r}, only {shown}{', ...' if len(present) > 10 else ''}; {use}"
+
+
+def read_csv(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+    """Read comma-separated values whose first line names the columns."""
+    return _read_rows(source, fields, report, ",")
+
+
+def read_tsv(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+    """Read tab-separated values whose first line names the columns; quotes mean what they mean in CSV."""
+    return _read_rows(source, fields, report, "\t")
+
+
+def _read_rows(source: Source, fields: Fields, report: Report, delimiter: str) -> Iterator[Document]:
+    # The module's own limit for a cell is 128 KiB; it is global, so it is only ever raised.
+    csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))
+    with open_lines(source, fields) as lines:
+        rows = csv.reader(lines, delimiter=delimiter, strict=True)
+        columns: dict[str, int] | None = None
+        n_columns = 0
+        while True:
+            first_line = lines.number + 1
+            try:
+                row = next(rows)
+                if columns is None:
+                    columns, n_columns = _header(row, fields), len(row)
+                    continue
+                if not row:
+                    continue
+                if len(row) != n_columns:
+                    raise MalformedInput(f"{len(row)} fields where the header has {n_columns}")
+                values: dict[str, object] = {name: row[column] for name, column in columns.items()}
+                document = fields.document(values, f"{source.name}:{first_line}")
+            except StopIteration:
+                break
+            except (csv.Error, MalformedInput) as error:
+                in_csv = isinstance(error, csv.Error)
+                report(first_line, f"not a row of values ({error})" if in_csv else str(error))
+                if columns is None:
+                    return
+            else:
+                yield document
+        if columns is None:
+            report(None, "the file is empty; its first line must name the columns")
+
+
+def _header(row: list[str], fields: Fields) -> dict[str, int]:
+    for name in fields.names:
+        if row.count(name) != 1:
+            if name in row:
+                raise MalformedInput(f"{row.count(name)} columns are called {name!r}")
+            raise MalformedInput(no_such("column", name, row, fields))
+    return {name: row.index(name) for name in fields.names}

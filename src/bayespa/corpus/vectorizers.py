@@ -1,0 +1,134 @@
+"""The columns of bags, and the plain state of every vectorizer that a model file may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+
+from bayespa.corpus.documents import Bag
+from bayespa.corpus.vocabulary import OnlineVocabulary
+
+
+class BagVectorizer:
+    """Stacks bags of words, whose columns are given, into matrices.
+
+    Parameters
+    ----------
+    words : sequence of str, optional
+        The words of the columns, from `read_vocabulary`. By default columns have no names, and there are as
+        many as the largest that was learned tells.
+
+    Examples
+    --------
+    >>> from bayespa.corpus import Bag, BagVectorizer
+    >>> import numpy as np
+    >>> bags = [Bag(np.array([2, 0]), np.array([5, 1])), Bag(np.array([1]), np.array([3]))]
+    >>> BagVectorizer().learn(bags).toarray()
+    array([[1, 0, 5],
+           [0, 3, 0]])
+    """
+
+    def __init__(self, words: Sequence[str] | None = None) -> None:
+        self.words = None if words is None else list(words)
+        self.n_columns = 0 if words is None else len(words)
+
+    def learn(self, bags: Sequence[str | Bag]) -> sp.csr_matrix:
+        """Return the counts, (n, n_columns), of all columns; a named vocabulary does not grow."""
+        if self.words is None:
+            largest = max((int(bag.columns.max(initial=-1)) for bag in _only_bags(bags)), default=-1)
+            self.n_columns = max(self.n_columns, largest + 1)
+        return self.transform(bags)
+
+    def transform(self, bags: Sequence[str | Bag]) -> sp.csr_matrix:
+        """Return the counts, (n, n_columns), of the columns known so far."""
+        bags = _only_bags(bags)
+        columns = np.concatenate([np.empty(0, np.int64), *(bag.columns for bag in bags)])
+        counts = np.concatenate([np.empty(0, np.int32), *(bag.counts for bag in bags)])
+        rows = np.repeat(np.arange(len(bags)), [len(bag.columns) for bag in bags])
+        known = columns < self.n_columns
+        return sp.csr_matrix(
+            (counts[known], (rows[known], columns[known])), shape=(len(bags), self.n_columns)
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        """Return plain data for `from_state`."""
+        return {"words": self.words, "n_columns": self.n_columns}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> BagVectorizer:
+        """Make the vectorizer that `to_state` described."""
+        words, n_columns = state["words"], state["n_columns"]
+        if words is not None and not (
+            isinstance(words, list) and all(isinstance(word, str) for word in words)
+        ):
+            raise ValueError("the state of BagVectorizer must hold a list of texts or None, 'words'")
+        if type(n_columns) is not int or n_columns < 0 or (words is not None and n_columns != len(words)):
+            raise ValueError(
+                f"the state of BagVectorizer holds n_columns={n_columns!r}; it must be the number of columns"
+            )
+        vectorizer = cls(words)
+        vectorizer.n_columns = n_columns
+        return vectorizer
+
+
+def _only_bags(contents: Sequence[str | Bag]) -> list[Bag]:
+    bags = [content for content in contents if isinstance(content, Bag)]
+    if len(bags) != len(contents):
+        raise TypeError("documents are texts, not bags of words; count them with OnlineVocabulary()")
+    return bags
+
+
+_OWN: dict[str, type[OnlineVocabulary] | type[BagVectorizer]] = {
+    "OnlineVocabulary": OnlineVocabulary,
+    "BagVectorizer": BagVectorizer,
+}
+_SKLEARN = {"CountVectorizer": CountVectorizer, "HashingVectorizer": HashingVectorizer}
+
+
+def vectorizer_to_state(vectorizer: Any) -> dict[str, Any]:
+    """Return plain data (dicts, lists, texts, numbers) that describe a vectorizer, for a model file.
+
+    Takes the vectorizers of this package, scikit-learn's HashingVectorizer, and a fitted CountVectorizer, as
+    long as their parameters are plain too.
+
+    >>> from sklearn.feature_extraction.text import HashingVectorizer
+    >>> state = vectorizer_to_state(HashingVectorizer(n_features=64, norm=None, alternate_sign=False))
+    >>> vectorizer_from_state(state).transform(["to be"]).shape
+    (1, 64)
+    """
+    kind = type(vectorizer).__name__
+    if type(vectorizer) in _OWN.values():
+        return {"kind": kind, **vectorizer.to_state()}
+    if type(vectorizer) not in _SKLEARN.values():
+        raise TypeError(f"a {kind} has no plain state; use one of {', '.join([*_OWN, *_SKLEARN])}")
+    parameters = dict(vectorizer.get_params())
+    if isinstance(vectorizer, CountVectorizer):
+        vectorizer.transform([])  # raises NotFittedError
+        parameters["vocabulary"] = vectorizer.get_feature_names_out().tolist()
+    parameters["dtype"] = np.dtype(parameters["dtype"]).name
+    parameters["ngram_range"] = list(parameters["ngram_range"])
+    if isinstance(parameters["stop_words"], set | frozenset | tuple):
+        parameters["stop_words"] = sorted(parameters["stop_words"])
+    for name, value in parameters.items():
+        if not (value is None or isinstance(value, str | int | float | list)):
+            raise TypeError(
+                f"{kind}({name}={value!r}) has no plain state; leave out parameters that are functions"
+            )
+    return {"kind": kind, **parameters}
+
+
+def vectorizer_from_state(state: dict[str, Any]) -> Any:
+    """Make the vectorizer that `vectorizer_to_state` described."""
+    options = dict(state)
+    kind = options.pop("kind", None)
+    if kind in _OWN:
+        return _OWN[kind].from_state(options)
+    if kind not in _SKLEARN:
+        raise ValueError(f"{kind!r} is not a vectorizer; the state may be of a later version of bayespa")
+    options["dtype"] = np.dtype(options["dtype"])
+    options["ngram_range"] = tuple(options["ngram_range"])
+    return _SKLEARN[kind](**options)
