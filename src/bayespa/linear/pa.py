@@ -35,7 +35,9 @@ class _PassiveAggressive(LinearEstimator):
         require_number("n_iter_no_change", self.n_iter_no_change, 1, whole=True)
         if self.tol is not None:
             require_number("tol", self.tol, 0.0)
-        require_number("validation_fraction", self.validation_fraction, 0.0, 1.0, open_=True)
+        require_number("validation_fraction", self.validation_fraction, 0.0, open_=True)
+        if self.validation_fraction >= 1.0:
+            raise ValueError(f"validation_fraction is {self.validation_fraction!r}; it must be below 1")
 
     def _start(self, n_tasks: int, n_columns: int) -> None:
         self._weights = np.zeros((n_columns + 1, n_tasks))
