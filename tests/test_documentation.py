@@ -1,5 +1,6 @@
 """Every Python example of the documentation runs, in order, as one program a page."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -20,7 +21,11 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
     namespace = {"__name__": "__main__"}
     for block in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
         blank = "\n" * text.count("\n", 0, block.start(1))  # so that a traceback names the line of the page
-        exec(compile(blank + block[1], str(page), "exec"), namespace)
+        if block[1].startswith(">>>"):
+            example = doctest.DocTestParser().get_doctest(block[1], namespace, page.name, str(page), len(blank))
+            assert doctest.DocTestRunner().run(example).failed == 0
+        else:
+            exec(compile(blank + block[1], str(page), "exec"), namespace)
 
 
 def test_links_between_pages_lead_somewhere(page):

@@ -39,7 +39,7 @@ def require_number(
     infinite: bool = False,
     whole: bool = False,
 ) -> None:
-    """Raise a ValueError unless `value` is a number from `low` (above `low`, if `open_`) to `high`.
+    """Raise a ValueError unless `value` is a number from `low` (above `low`, if `open_`) to at most `high`.
 
     It must be finite unless it may be `infinite`, and an integer if `whole`.
     """
@@ -47,7 +47,7 @@ def require_number(
     in_range = is_number and (value > low if open_ else value >= low) and value <= high
     if not in_range or (np.isinf(value) and not infinite):
         kind = "a whole number" if whole else "a number" if infinite else "a finite number"
-        top = "" if np.isinf(high) else f" to {high:g}"
+        top = "" if np.isinf(high) else f", at most {high:g}"
         raise ValueError(
             f"{name} is {value!r}; it must be {kind} {'above' if open_ else 'from'} {low:g}{top}"
         )
