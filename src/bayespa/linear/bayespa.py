@@ -127,7 +127,8 @@ class BayesPAClassifier(LinearClassifier, _BayesPA):
     weight_scale : float, default=3.0
         v: prior standard deviation of a weight.
     bias_scale : float, default=0.1
-        Prior standard deviation of the intercept, relative to that of wᵀx for a row x of typical length.
+        Prior standard deviation of the intercept, relative to that of wᵀx for a row x of the typical length
+        of those first seen.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     classifier : {"gibbs", "averaging"}, default="gibbs"
@@ -273,7 +274,8 @@ class BayesPARegressor(LinearRegressor, _BayesPA):
     weight_scale : float, default=10.0
         v: prior standard deviation of a weight.
     bias_scale : float, default=1.0
-        Prior standard deviation of the intercept, relative to that of wᵀx for a row x of typical length.
+        Prior standard deviation of the intercept, relative to that of wᵀx for a row x of the typical length
+        of those first seen.
     fit_intercept, classifier, covariance, method, batch_size, n_passes, tol, discount, shuffle, random_state,
     verbose
         As in `BayesPAClassifier`.

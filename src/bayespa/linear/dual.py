@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bayespa import _native, linalg
 from bayespa.linear.examples import Floats, Rows, Targets
 
-_SWEEPS = 100  # of coordinate descent before the interior-point method, and to polish its result
+_SWEEPS = 300  # of coordinate descent before the interior-point method, and to polish its result
 _MOST_ROWS = 2000  # of a batch for the interior-point method, whose matrices are n × n
 
 
