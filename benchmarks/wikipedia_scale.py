@@ -71,14 +71,14 @@ def main():
     likeness = found_again(model, piece.topic_word)
     total = sum(sizes)
     print(f"documents            {total:,}, {options.words:,} words, K = {options.topics}, {threads} threads")
-    print(
-        f"learning             {sum(times):.1f} s, {sum(cpu):.1f} s of CPU, {total / sum(times):,.0f} a second"
-    )
+    print(f"learning             {sum(times):.1f} s, {sum(cpu):.1f} s of CPU, {total / sum(times):,.0f}/s")
     print(f"with drawing them    {time.perf_counter() - start:.1f} s")
     print(f"last tenth / first   {by_clock:.2f} by the clock, {by_cpu:.2f} by CPU time")
     print(f"peak memory          {peak:.2f} GB")
     print(f"labels right         {hits:.3f} of {piece.target.size:,} that were not learned")
-    print(f"planted topics {(likeness > 0.9).sum()} of {len(likeness)} found: cosine >= {likeness.min():.3f}")
+    print(
+        f"planted topics       {(likeness > 0.9).sum()} of {len(likeness)} found, cosine {likeness.min():.3f}"
+    )
 
 
 if __name__ == "__main__":

@@ -386,9 +386,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._describe(model, tasks)
         self.n_documents_seen_ += other.n_documents_seen_
         self._n_steps += other._n_steps
-        self.objective_ = self.objective_ + other.objective_
+        known = 0
         if ancestor is not None:
             self.n_documents_seen_ -= ancestor.n_documents_seen_
+            known = len(ancestor.objective_)
+        self.objective_ = self.objective_ + other.objective_[known:]
         self.n_features_in_ = widest.n_features_in_
         if hasattr(widest, "feature_names_in_"):
             self.feature_names_in_ = widest.feature_names_in_
