@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 # --no-compile: bytecode of what is never imported takes as long as the downloads.
 INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install --no-compile
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+# Where the published corpora are, if anywhere: the benchmarks read them.
+export BAYESPA_DATA ?= $(abspath $(wildcard ../shared/data))
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := help
@@ -38,7 +40,7 @@ tsan: preflight  ## run the native tests with the thread sanitizer
 	PYTHON="$(PYTHON)" tools/sanitize thread $(ARGS)
 
 bench: $(VENV)/.extra-bench  ## measure speed and accuracy beside the peers
-	for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" $(ARGS) || exit 1; done
+	for script in benchmarks/*.py; do $(BIN)/python "$$script" $(ARGS) || exit 1; done
 
 docs: $(VENV)/.extra-docs  ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going docs build/docs

@@ -1,6 +1,6 @@
 """Speed of the MedLDA local step beside tomotopy's LDAModel: same corpus, same run, one core.
 
-    python benchmarks/kernel_speed.py --corpus 20news-bydate-text.tar.xz
+    python benchmarks/kernel_speed.py
 
 The unit is token-samples per CPU second. Tokens are `[a-z]{2,}` without English stop words and words of fewer
 than 5 documents. Both programs start afresh in every repeat: ours learns one online pass, tomotopy sweeps 20
@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import tarfile
 import time
-from pathlib import Path
 
 import numpy as np
 import tomotopy
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 
+from bayespa.datasets import fetch_20newsgroups
 from bayespa.medlda_step import Documents, Schedule, Tasks, Topics, step, topic_factors
 
 ALPHA, ETA, COST, MARGIN, WEIGHT_SCALE = 0.4, 0.05, 8.0, 32.0, 1.5
@@ -33,20 +32,10 @@ ROWS = {
 }
 
 
-def read_corpus(path: Path) -> tuple[csr_matrix, NDArray[np.int64]]:
-    texts, groups = [], []
-    with tarfile.open(path) as archive:
-        for member in archive:
-            parts = Path(member.name).parts
-            if member.isfile() and any(part.endswith("-train") for part in parts):
-                stream = archive.extractfile(member)
-                assert stream is not None
-                texts.append(stream.read().decode("latin-1"))
-                groups.append(parts[-2])
+def read_corpus(data_home: str | None) -> tuple[csr_matrix, NDArray[np.int64]]:
+    news = fetch_20newsgroups("train", data_home=data_home)
     vectorizer = CountVectorizer(token_pattern="[a-z]{2,}", stop_words="english", min_df=5, dtype=np.int32)
-    counts = vectorizer.fit_transform(texts)
-    order = np.random.default_rng(0).permutation(len(texts))
-    return counts[order], np.unique(groups, return_inverse=True)[1][order]
+    return vectorizer.fit_transform(news.data), news.target
 
 
 def our_speed(counts: csr_matrix, groups: NDArray[np.int64], args: argparse.Namespace, row: str) -> float:
@@ -90,13 +79,13 @@ def their_speed(texts: list[list[str]], n_topics: int, n_sweeps: int = 20) -> fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed of the MedLDA local step beside tomotopy's LDAModel.")
-    parser.add_argument("--corpus", type=Path, required=True, help="20news-bydate-text.tar.xz")
+    parser.add_argument("--data-home", help="folder of the corpora; by default BAYESPA_DATA")
     parser.add_argument("--topics", type=int, default=40)
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
 
-    counts, groups = read_corpus(args.corpus)
+    counts, groups = read_corpus(args.data_home)
     texts = [[str(word) for word in np.repeat(row.indices, row.data)] or ["0"] for row in counts]
     n_docs, n_words = counts.shape
     print(f"{n_docs} documents, {n_words} words, {counts.sum()} tokens, {args.topics} topics")

@@ -22,7 +22,9 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
     for block in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
         blank = "\n" * text.count("\n", 0, block.start(1))  # so that a traceback names the line of the page
         if block[1].startswith(">>>"):
-            example = doctest.DocTestParser().get_doctest(block[1], namespace, page.name, str(page), len(blank))
+            example = doctest.DocTestParser().get_doctest(
+                block[1], namespace, page.name, str(page), len(blank)
+            )
             assert doctest.DocTestRunner().run(example).failed == 0
         else:
             exec(compile(blank + block[1], str(page), "exec"), namespace)

@@ -13,19 +13,21 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import bayespa
 from bayespa.datasets import load_arxiv_sample
 from bayespa.inspect import report
 from bayespa.inspect.calibration import Reliability, reliability
+from bayespa.topics.explain import Explanation
 
-OURS, SVM, MAJORITY = "BayesPA, one pass", "linear SVM, batch", "the commonest class"
+OURS, SVM, MAJORITY = "MedLDA, one pass", "linear SVM, batch", "the commonest class"
 BATCH_SIZE = 200
 FOLDER = click.Path(file_okay=False, path_type=Path)
-N_WORDS = 8  # shown for each class
+N_WORDS = 8  # shown for each topic
 N_EXAMPLES = 4  # shown of the surest predictions that are right, and of those that are wrong
 
 
@@ -57,7 +59,8 @@ class Outcome:
     calibration: Reliability
     classes: list[str]
     confusion: NDArray[np.int64]  # (n_classes, n_classes), true classes in rows
-    words: dict[str, list[str]]  # for each class, the words that speak most for it
+    topics: dict[str, list[str]]  # for each class, the first words of the topic that speaks most for it
+    explanation: Explanation  # of the surest prediction
     examples: dict[str, list[list[str]]]  # under each heading, rows as from `surest`
 
 
@@ -96,9 +99,9 @@ def learn(model: Any, X: Any, y: NDArray[Any], batch_size: int) -> Iterator[Prog
 
 def run(train: Papers, test: Papers, seed: int) -> Outcome:
     """Learn from the training papers in one pass, and try the model on the test papers."""
-    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
+    vectorizer = CountVectorizer(stop_words="english")
     X, X_test = vectorizer.fit_transform(train.texts), vectorizer.transform(test.texts)
-    model = bayespa.BayesPAClassifier(random_state=seed)
+    model = bayespa.MedLDAClassifier(random_state=seed)
 
     click.echo(f"bayespa {bayespa.__version__}: one pass over {len(train.y):,} arXiv abstracts\n")
     click.echo("  learnt   accuracy on the next batch, before it is learnt")
@@ -112,6 +115,9 @@ def run(train: Papers, test: Papers, seed: int) -> Outcome:
     probability = model.predict_proba(X_test)
     predicted = model.classes_[probability.argmax(axis=1)]
     names, counts = np.unique(train.y, return_counts=True)
+    svm = make_pipeline(TfidfTransformer(sublinear_tf=True), LinearSVC(random_state=seed))
+    words = vectorizer.get_feature_names_out()
+    topics = model.topics(N_WORDS, words)
     return Outcome(
         n_train=len(train.y),
         n_test=len(test.y),
@@ -119,18 +125,17 @@ def run(train: Papers, test: Papers, seed: int) -> Outcome:
         seconds=seconds,
         accuracy={
             OURS: float(np.mean(predicted == test.y)),
-            SVM: float(LinearSVC(random_state=seed).fit(X, train.y).score(X_test, test.y)),
+            SVM: float(svm.fit(X, train.y).score(X_test, test.y)),
             MAJORITY: float(np.mean(names[counts.argmax()] == test.y)),
         },
         calibration=reliability(test.y, probability, model.classes_),
         classes=[str(name) for name in model.classes_],
         confusion=confusion_matrix(test.y, predicted, labels=model.classes_),
-        words={
-            str(name): [
-                str(word) for word in vectorizer.get_feature_names_out()[np.argsort(-weights)[:N_WORDS]]
-            ]
+        topics={
+            str(name): topics[int(weights.argmax())]
             for name, weights in zip(model.classes_, model.coef_, strict=True)
         },
+        explanation=model.explain(X_test[int(probability.max(axis=1).argmax())], feature_names=words),
         examples=surest(test, predicted, probability.max(axis=1)),
     )
 
@@ -162,9 +167,10 @@ def show(outcome: Outcome) -> None:
         click.echo(f"  {name:20} {value:.3f}")
     click.echo(f"calibration: confidence is off by {outcome.calibration.error:.3f} on average (ECE)")
     click.echo(f"time: {outcome.seconds:.2f} s for {outcome.n_train:,} abstracts")
-    click.echo("\nwords that carry each class")
-    for name, words in outcome.words.items():
+    click.echo("\nthe topic that speaks most for each class")
+    for name, words in outcome.topics.items():
         click.echo(f"  {name:20} {', '.join(words)}")
+    click.echo(f"\nwhy, for the surest prediction: the topics and words that added to\n{outcome.explanation}")
 
 
 def as_page(outcome: Outcome) -> str:
@@ -172,10 +178,10 @@ def as_page(outcome: Outcome) -> str:
     return report.page(
         "arXiv abstracts, learnt in one pass",
         report.paragraph(
-            f"A Bayesian passive-aggressive classifier read {outcome.n_train:,} abstracts once, in order of "
-            f"time, {BATCH_SIZE} at a time, and learnt to tell {len(outcome.classes)} categories apart. The "
-            f"test set are the {outcome.n_test:,} abstracts that follow, which it never learnt. The features "
-            "are TF-IDF weights of words; how common a word is was counted in the training abstracts first."
+            f"A max-margin topic model (online MedLDA) read {outcome.n_train:,} abstracts once, in order of "
+            f"time, {BATCH_SIZE} at a time, and learnt topics that tell {len(outcome.classes)} categories "
+            f"apart. The test set are the {outcome.n_test:,} abstracts that follow, which it never learnt. "
+            "The linear SVM has read all abstracts as often as it liked, with TF-IDF weights of the words."
         ),
         report.facts(
             {
@@ -189,10 +195,14 @@ def as_page(outcome: Outcome) -> str:
         ),
         report.section("How it learnt, how sure it is, what it mixes up", *figures(outcome)),
         report.section(
-            "The words that carry each class",
+            "The topic that speaks most for each class",
             report.table(
-                ["class", "words"], [[name, ", ".join(words)] for name, words in outcome.words.items()]
+                ["class", "its first words"],
+                [[name, ", ".join(words)] for name, words in outcome.topics.items()],
             ),
+        ),
+        report.section(
+            "Why: the topics and words behind the surest prediction", outcome.explanation._repr_html_()
         ),
         *(
             report.section(heading, report.table(["abstract", "class", "predicted", "probability"], rows))

@@ -167,8 +167,10 @@ class MedLDAClassifier(ClassifierMixin, MedLDAEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Words known.
 
-    Notes ----- Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to
-    512 tokens of equal weight (a power of two), which count by that weight; whole counts are best, so use
+    Notes
+    -----
+    Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to 512 tokens
+    of equal weight (a power of two), which count by that weight; whole counts are best, so use
     CountVectorizer, not TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
 
     A prediction depends on the document, the model and `random_state` alone, not on what else is predicted
