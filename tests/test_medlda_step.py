@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 from scipy.special import digamma
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from bayespa import _native
 from bayespa.medlda_step import (
@@ -284,6 +284,18 @@ def test_statistics_of_one_sweep(regression):
     assert_allclose(phase.precision, np.einsum("dt,dj,dk->tjk", weight, share, share), rtol=1e-4, atol=1e-5)
     assert_allclose(phase.shift, shift.T @ share, rtol=1e-4, atol=1e-4)
     assert_allclose(phase.loss, loss.sum(axis=0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_objective_bounds_the_expected_loss(seed):
+    """Appendix B of the paper: what is minimised is at least 2c E[(ε − y f)₊] over the weights."""
+    documents, topics, tasks, _ = random_case(seed, 10, 6, n_docs=30)
+    phase = step(documents, topics, tasks, Schedule(1, 1, 2, 1)).labelled
+    zeta = tasks.margin - tasks.labels * phase.margin
+    sd = np.sqrt(phase.margin_var)
+    expected = 2 * tasks.cost * (zeta * norm.cdf(zeta / sd) + sd * norm.pdf(zeta / sd))
+    counted = ~np.isnan(tasks.labels) & (phase.topic_share.sum(axis=1) > 0)[:, None]
+    assert (phase.loss >= np.where(counted, expected, 0).sum(axis=0) * (1 - 1e-5)).all()
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
