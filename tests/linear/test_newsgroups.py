@@ -9,6 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from bayespa import BayesPAClassifier, PassiveAggressiveClassifier
 from bayespa.datasets import fetch_20newsgroups
+from bayespa.inspect.calibration import reliability
 
 SEEDS = range(3)
 
@@ -33,14 +34,6 @@ def scikit_learn_accuracy(newsgroups):
     return np.mean([model.score(X_test, y_test) for model in models])
 
 
-def expected_calibration_error(probability, y, n_bins=15):
-    """Mean gap between confidence and accuracy, over equal bins of confidence."""
-    confidence, right = probability.max(axis=1), probability.argmax(axis=1) == y
-    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gaps = np.bincount(bins, right, n_bins) - np.bincount(bins, confidence, n_bins)
-    return np.abs(gaps).sum() / len(y)
-
-
 def test_passive_aggressive_is_as_accurate_as_scikit_learn(newsgroups, scikit_learn_accuracy):
     X, y, X_test, y_test = newsgroups
     models = [PassiveAggressiveClassifier(max_iter=1, tol=None, random_state=s).fit(X, y) for s in SEEDS]
@@ -52,4 +45,4 @@ def test_diagonal_gibbs_is_more_accurate_and_calibrated(newsgroups, scikit_learn
     models = [BayesPAClassifier(random_state=seed).fit(X, y) for seed in SEEDS]
     assert np.mean([model.score(X_test, y_test) for model in models]) >= scikit_learn_accuracy
     for model in models:
-        assert expected_calibration_error(model.predict_proba(X_test), y_test) <= 0.05
+        assert reliability(y_test, model.predict_proba(X_test), model.classes_, n_bins=15).error <= 0.05
