@@ -246,6 +246,15 @@ def test_verbose_reports(classifier, corpus, capsys):
     assert "pass 1 of 1, batch 11 of 11, 700 documents, loss" in lines[-1]
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, which a shell takes away from a program that it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_leaves_the_batches_done(classifier, corpus, monkeypatch, state):
     """Ctrl-C during the fourth mini-batch: it is finished, and the model is that of four."""
     model, reports = classifier(verbose=2), []
