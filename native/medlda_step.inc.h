@@ -217,7 +217,10 @@ void run_pair(const MedldaStep& step, int64_t chunk, const MedldaChain (&chains)
       if (sampler == MedldaSampler::averaging) attach_tilt(step, chain);
       if (sampler != MedldaSampler::averaging) {
         refresh(model, chain);
-        start_proposals(model, chain);
+        for (int t = 0; t < model.task_width; ++t) {
+          chain.width[t] = 2.f * __builtin_sqrtf(chain.square[t] > kLeast ? chain.square[t] : kLeast);
+          chain.curvature[t] = 0.5f / chain.width[t];
+        }
       }
     }
     for (int i = 0; i < phase.sweeps; ++i, ++sweep_index) {
@@ -300,8 +303,6 @@ void phi_rows(const Real* dirichlet, const double* totals, const int64_t* words,
   for (int k = 0; k < n_topics; ++k) scale[k] = static_cast<float>(1. / (Mean ? totals[k] : exp_digamma(totals[k])));
   for (int64_t w = 0; w < n_words; ++w) {
     const Real* row = dirichlet + words[w] * n_topics;
-    const char* soon = reinterpret_cast<const char*>(dirichlet + words[w + 8 < n_words ? w + 8 : w] * n_topics);
-    for (int byte = 0; byte < n_topics * static_cast<int>(sizeof(Real)); byte += 64) __builtin_prefetch(soon + byte);
     float* out = phi + w * width;
     for (int k = 0; k < n_topics; ++k) {
       const float x = static_cast<float>(row[k]);
