@@ -12,5 +12,6 @@ NB_MODULE(_native, m) {
   bind_linalg(m);
   bind_linear(m);
   bind_random(m);
+  bind_medhdp(m);
   bind_medlda(m);
 }

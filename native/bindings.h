@@ -31,6 +31,7 @@ void bind_elementary(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_random(nb::module_& m);
+void bind_medhdp(nb::module_& m);
 void bind_medlda(nb::module_& m);
 
 }  // namespace bayespa

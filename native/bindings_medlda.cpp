@@ -1,49 +1,9 @@
-#include <nanobind/stl/string.h>
-
-#include <string>
 #include <vector>
 
-#include "bindings.h"
-#include "medlda_driver.h"
+#include "bindings_topics.h"
 
 namespace bayespa {
 namespace {
-
-// The attribute `name` of a Python object as an array; the error names it.
-template <class Array>
-Array array(const nb::handle& object, const char* name) {
-  Array out;
-  const nb::object value = object.attr(name);
-  if (!nb::try_cast(value, out, false))
-    throw std::invalid_argument(std::string(name) + " has the wrong type, dimension or memory order");
-  return out;
-}
-
-template <class T>
-T number(const nb::handle& object, const char* name) {
-  return nb::cast<T>(object.attr(name));
-}
-
-// What the kernels rely on: words in range, and numbers that fit (a count of a topic is a float, a cell an int32).
-void check_documents(const In<int64_t, 1>& indptr, const In<int32_t, 1>& words, const In<int32_t, 1>& counts,
-                     size_t n_words, int sweeps) {
-  const int64_t nnz = static_cast<int64_t>(words.shape(0));
-  const size_t n_docs = indptr.shape(0) - 1;
-  require(indptr(0) == 0 && indptr(n_docs) == nnz, "indptr must go from 0 to the length of words");
-  int64_t total = 0;
-  for (size_t d = 0; d < n_docs; ++d) {
-    require(indptr(d) <= indptr(d + 1), "indptr must not decrease");
-    int64_t length = 0;
-    for (int64_t i = indptr(d); i < indptr(d + 1); ++i) {
-      require(words(i) >= 0 && static_cast<size_t>(words(i)) < n_words, "words must be rows of phi");
-      require(counts(i) >= 0, "counts must not be negative");
-      length += counts(i);
-    }
-    require(length < 1 << 24, "a document must have fewer than 2^24 = 16,777,216 tokens; split it");
-    total += length;
-  }
-  require(total * sweeps < int64_t{1} << 31, "tokens times sweeps must stay below 2^31; use smaller batches");
-}
 
 MedldaOutput output(const nb::handle& phase, int sweeps, int burn_in, size_t n_docs, size_t n_words, size_t K,
                     size_t T) {
@@ -67,52 +27,18 @@ MedldaOutput output(const nb::handle& phase, int sweeps, int burn_in, size_t n_d
 
 void step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::handle schedule, nb::handle free,
           nb::handle labelled, int n_threads) {
-  const auto indptr = array<In<int64_t, 1>>(documents, "indptr");
-  const auto words = array<In<int32_t, 1>>(documents, "words"), counts = array<In<int32_t, 1>>(documents, "counts");
-  const auto ids = array<In<uint32_t, 1>>(documents, "ids");
   const auto phi = array<In<float, 2>>(topics, "phi");
   const auto alpha = array<In<float, 1>>(topics, "alpha");
-  const auto mean = array<In<double, 2>>(tasks, "mean");
-  const auto covariance = array<In<double, 3>>(tasks, "covariance");
-  const auto labels = array<In<float, 2>>(tasks, "labels");
-  const auto cost = array<In<double, 1>>(tasks, "cost");
-  const size_t n_docs = ids.shape(0), n_words = phi.shape(0), K = alpha.shape(0), T = mean.shape(0);
-  require(indptr.shape(0) == n_docs + 1, "indptr must have one entry more than ids");
-  require(words.shape(0) == counts.shape(0), "words and counts must be of equal length");
-  const int sweeps[2] = {number<int>(schedule, "free_sweeps"), number<int>(schedule, "sweeps")};
-  check_documents(indptr, words, counts, n_words, sweeps[0] > sweeps[1] ? sweeps[0] : sweeps[1]);
+  const size_t n_words = phi.shape(0), K = alpha.shape(0);
   require(phi.shape(1) == (K + 7) / 8 * 8, "phi must have K columns rounded up to a multiple of 8");
-  require(mean.shape(1) == K && cost.shape(0) == T, "mean must be (T, K), cost (T)");
-  require(covariance.shape(0) == T && covariance.shape(1) == K && covariance.shape(2) == K,
-          "covariance must be (T, K, K)");
-  require(labels.shape(0) == n_docs && labels.shape(1) == T, "labels must be (n_docs, T)");
-  const std::string sampler = number<std::string>(schedule, "sampler");
-  require(sampler == "collapsed" || sampler == "augmented" || sampler == "averaging",
-          "sampler must be 'collapsed', 'augmented' or 'averaging'");
-  MedldaInput input = {};
-  input.documents = {static_cast<int64_t>(n_docs), indptr.data(), words.data(), counts.data(), ids.data(),
-                     labels.data()};
-  input.n_words = static_cast<int64_t>(n_words);
-  input.n_topics = static_cast<int>(K);
-  input.n_tasks = static_cast<int>(T);
+  const Sweeps s(schedule);
+  const StepArrays arrays(documents, tasks, n_words, K, s);
+  MedldaInput input = arrays.input(tasks, schedule, n_threads);
   input.phi = phi.data();
   input.alpha = alpha.data();
-  input.mean = mean.data();
-  input.covariance = covariance.data();
-  input.cost = cost.data();
-  input.margin = number<double>(tasks, "margin");
-  input.regression = number<bool>(tasks, "regression");
-  input.sampler = sampler == "collapsed"   ? MedldaSampler::collapsed
-                  : sampler == "augmented" ? MedldaSampler::augmented
-                                           : MedldaSampler::averaging;
-  input.seed = number<uint64_t>(schedule, "seed");
-  input.round = number<uint32_t>(schedule, "round");
-  input.n_threads = n_threads;
-  const int burn_in[2] = {number<int>(schedule, "free_burn_in"), number<int>(schedule, "burn_in")};
-  require(sweeps[0] >= 1, "free_sweeps must be at least 1: its first sweep starts the chain");
-  for (int p = 0; p < 2; ++p) require(burn_in[p] >= 0 && burn_in[p] <= sweeps[p], "burn_in must be in [0, sweeps]");
-  const MedldaOutput outputs[2] = {output(free, sweeps[0], burn_in[0], n_docs, n_words, K, T),
-                                   output(labelled, sweeps[1], burn_in[1], n_docs, n_words, K, T)};
+  const size_t n_docs = arrays.n_docs(), T = arrays.n_tasks();
+  const MedldaOutput outputs[2] = {output(free, s.all[0], s.burn_in[0], n_docs, n_words, K, T),
+                                   output(labelled, s.all[1], s.burn_in[1], n_docs, n_words, K, T)};
   const MedldaKernels& k = kernels().medlda;
   const nb::gil_scoped_release release;
   medlda_step(k, input, outputs);

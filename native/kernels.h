@@ -5,6 +5,7 @@
 #include "elementary_kernels.h"
 #include "linalg.h"
 #include "linear_step.h"
+#include "medhdp_step.h"
 #include "medlda_step.h"
 #include "random_kernels.h"
 
@@ -16,6 +17,7 @@ struct Kernels {
   ElementaryKernels elementary;
   LinalgKernels linalg;
   LinearKernels linear;
+  MedhdpKernels medhdp;
   MedldaKernels medlda;
   RandomKernels random;
 };

@@ -7,6 +7,7 @@
 #include "kernels.h"
 #include "linalg.inc.h"
 #include "linear_step.inc.h"
+#include "medhdp_step.inc.h"
 #include "medlda_step.inc.h"
 #include "random_kernels.inc.h"
 
@@ -24,6 +25,7 @@ const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     elementary_kernels,
     linalg_kernels,
     linear_kernels,
+    medhdp_kernels,
     medlda_kernels,
     random_kernels,
 };

@@ -10,7 +10,7 @@ struct MedldaInput {
   int64_t n_words;
   int n_topics, n_tasks;
   const float* phi;        // (n_words, K rounded up to a multiple of 8)
-  const float* alpha;      // (K)
+  const float* alpha;      // (K), or null
   const double* mean;      // (T, K)
   const double* covariance;  // (T, K, K)
   const double* cost;      // (T)

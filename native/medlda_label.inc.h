@@ -97,6 +97,14 @@ void set_penalties(const MedldaModel& model, const MedldaChain& chain) {
     }
 }
 
+// The variance that the proposals of a whole phase reckon with: that of its start.
+void fix_proposal(const MedldaModel& model, const MedldaChain& chain) {
+  for (int t = 0; t < model.task_width; ++t) {
+    chain.width[t] = 2.f * __builtin_sqrtf(chain.square[t] > kLeast ? chain.square[t] : kLeast);
+    chain.curvature[t] = 0.5f / chain.width[t];
+  }
+}
+
 // exponent - its largest, not below the floor, and exp of that.
 inline void to_factor(float* exponent, float* factor, int n_topics, int width) {
   for (int k = n_topics; k < width; ++k) exponent[k] = exponent[0];
@@ -199,6 +207,12 @@ struct Labelled {
   }
 
   bool accepts(int i, uint32_t j, uint32_t k) const {
+    return accepts(i, j, k, [](int) { return Lanes{}; });
+  }
+
+  // own(b): what else C'Sigma C gains in tasks b to b + 7, where `covariance` is not the whole of Sigma.
+  template <class Own>
+  inline bool accepts(int i, uint32_t j, uint32_t k, Own&& own) const {
     const float *mu_j = model.mu_by_topic + j * model.task_width, *mu_k = model.mu_by_topic + k * model.task_width;
     const float *diag_j = model.sigma_diag + j * model.task_width, *diag_k = model.sigma_diag + k * model.task_width;
     Lanes more = {};
@@ -206,7 +220,7 @@ struct Labelled {
       const Products without = covariance.times_counts(j, k, b);
       const Lanes change = (without.k + lanes(diag_k + b)) - (without.j + lanes(diag_j + b));
       const Lanes new_mean = lanes(chain.mean + b) + (lanes(mu_k + b) - lanes(mu_j + b));
-      const Lanes new_square = lanes(chain.square + b) + change;
+      const Lanes new_square = lanes(chain.square + b) + (change + own(b));
       lanes(chain.next_mean + b) = new_mean;
       lanes(chain.next_square + b) = new_square;
       for (int h = 0; h < model.n_hinges; ++h) {

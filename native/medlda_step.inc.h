@@ -1,3 +1,5 @@
+#pragma once
+
 #include "medlda_draw.inc.h"
 #include "medlda_label.inc.h"
 #include "medlda_step.h"
@@ -69,10 +71,10 @@ __attribute__((noinline)) void sweep(Walk<First, Label> a, Walk<First, Label> b)
 }
 
 // A block of four numbers to four tokens, addressed by (token, sweep, document, round).
-void fill_uniform(uint64_t key, uint32_t sweep, uint32_t document, uint32_t round, int n, float* out) {
-  const uint32_t n_blocks = (static_cast<uint32_t>(n) + 3) / 4;
+void fill_uniform(const MedldaStep& step, uint64_t key, uint32_t sweep, const MedldaChain& chain, float* out) {
+  const uint32_t n_blocks = (static_cast<uint32_t>(chain.n) + 3) / 4;
   for (uint32_t b = 0; b < n_blocks; ++b) {
-    const Block block = philox(key, b, sweep, document, round);
+    const Block block = philox(key, b, sweep, step.documents.ids[chain.document], step.round);
     for (int j = 0; j < 4; ++j) out[4 * b + j] = uniform32(block.word[j]);
   }
 }
@@ -142,18 +144,22 @@ void draw_scales(const MedldaStep& step, uint32_t sweep, const MedldaChain& chai
     }
 }
 
-// One kept sweep: what [MED-4] and prediction need of it.
-void record(const MedldaStep& step, int p, const MedldaChain& chain, int64_t index) {
+// What the label phase needs beside topics in a sweep, from mu'C and C'Sigma C.
+void begin_sweep(const MedldaStep& step, uint32_t sweep, const MedldaChain& chain) {
+  fill_uniform(step, subkey(step.seed, 1, 0, 0), sweep, chain, chain.accept);
+  if (step.model.sampler == MedldaSampler::augmented) {
+    draw_scales(step, sweep, chain);
+    set_penalties<true>(step.model, chain);
+  } else {
+    set_penalties<false>(step.model, chain);
+  }
+}
+
+// What [MED-4] and prediction need of each task in a kept sweep, from mu'C and C'Sigma C.
+void record_tasks(const MedldaStep& step, int p, const MedldaChain& chain, int64_t index) {
   const MedldaModel& model = step.model;
   const MedldaPhase& phase = step.phases[p];
   const float length = static_cast<float>(chain.n);
-  for (int k = 0; k < model.topic_width; ++k) chain.total[k] += chain.counts[k];
-  if (int32_t* topic_word = chain.topic_word[p])
-    for (int i = 0; i < chain.n; ++i)
-      ++topic_word[static_cast<int64_t>(chain.word[i]) * model.n_topics + chain.topic[i]];
-  if (model.n_tasks == 0) return;
-  for (int k = 0; k < model.topic_width; ++k)
-    phase.records.share[index * model.topic_width + k] = chain.counts[k] / length;
   for (int task = 0; task < model.n_tasks; ++task) {
     const int64_t at = chain.document * model.n_tasks + task;
     const double f = chain.mean[task] / length, variance = chain.square[task] / length / length;
@@ -169,13 +175,26 @@ void record(const MedldaStep& step, int p, const MedldaChain& chain, int64_t ind
       const float distance = __builtin_sqrtf(x > kLeast ? x : kLeast);
       const float inverse = cost * length / distance;  // c^2 E[1/lambda] [MED-2]
       weight += inverse;
-      shift += cost * found.sign + inverse * found.target;           // [MED-4]
+      shift += cost * found.sign + inverse * found.target;      // [MED-4]
       loss += cost * ((found.sign * gap + distance) / length);  // [MED-3]
     }
     phase.records.weight[index * model.n_tasks + task] = weight;
     phase.records.shift[index * model.n_tasks + task] = shift;
     phase.records.loss[index * model.n_tasks + task] = loss;
   }
+}
+
+// One kept sweep.
+void record(const MedldaStep& step, int p, const MedldaChain& chain, int64_t index) {
+  const MedldaModel& model = step.model;
+  for (int k = 0; k < model.topic_width; ++k) chain.total[k] += chain.counts[k];
+  if (int32_t* topic_word = chain.topic_word[p])
+    for (int i = 0; i < chain.n; ++i)
+      ++topic_word[static_cast<int64_t>(chain.word[i]) * model.n_topics + chain.topic[i]];
+  if (model.n_tasks == 0) return;
+  float* share = step.phases[p].records.share + index * model.topic_width;
+  for (int k = 0; k < model.topic_width; ++k) share[k] = chain.counts[k] / static_cast<float>(chain.n);
+  record_tasks(step, p, chain, index);
 }
 
 void start(const MedldaStep& step, int64_t document, MedldaChain& chain) {
@@ -217,25 +236,13 @@ void run_pair(const MedldaStep& step, int64_t chunk, const MedldaChain (&chains)
       if (sampler == MedldaSampler::averaging) attach_tilt(step, chain);
       if (sampler != MedldaSampler::averaging) {
         refresh(model, chain);
-        for (int t = 0; t < model.task_width; ++t) {
-          chain.width[t] = 2.f * __builtin_sqrtf(chain.square[t] > kLeast ? chain.square[t] : kLeast);
-          chain.curvature[t] = 0.5f / chain.width[t];
-        }
+        fix_proposal(model, chain);
       }
     }
     for (int i = 0; i < phase.sweeps; ++i, ++sweep_index) {
       for (const MedldaChain& chain : chains) {
-        const uint32_t id = step.documents.ids[chain.document];
-        fill_uniform(step.seed, sweep_index, id, step.round, chain.n, chain.uniform);
-        if (use_labels && sampler != MedldaSampler::averaging && chain.n > 0) {
-          fill_uniform(subkey(step.seed, 1, 0, 0), sweep_index, id, step.round, chain.n, chain.accept);
-          if (sampler == MedldaSampler::augmented) {
-            draw_scales(step, sweep_index, chain);
-            set_penalties<true>(model, chain);
-          } else {
-            set_penalties<false>(model, chain);
-          }
-        }
+        fill_uniform(step, step.seed, sweep_index, chain, chain.uniform);
+        if (use_labels && sampler != MedldaSampler::averaging && chain.n > 0) begin_sweep(step, sweep_index, chain);
       }
       const MedldaChain &a = chains[0], &b = chains[1];
       if (sweep_index == 0)

@@ -1,10 +1,11 @@
 """Types of the native core (native/bindings*.cpp): arrays are C-contiguous, results go to `out`."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespa.medhdp_step import HdpTopics
 from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, Topics
 
 def available_isas() -> list[str]: ...
@@ -182,6 +183,11 @@ def tilt(
     method: str,
     out: NDArray[np.float64],
 ) -> None: ...
+
+# bindings_medhdp.cpp
+def medhdp_step(
+    documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule, n_threads: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], dict[str, Any], dict[str, Any]]: ...
 
 # bindings_medlda.cpp
 def local_words(

@@ -204,12 +204,15 @@ class Chain:
         exponent, self.factor = to_factor(self.linear - f32(1) / self.length * total)
         self.residual = self.linear - exponent
 
-    def accepts(self, u: np.float32, j: int, k: int) -> bool:
-        """Metropolis-Hastings for the move of a token from j to k; the counts are without it."""
+    def accepts(self, u: np.float32, j: int, k: int, own: Float32 | None = None) -> bool:
+        """Metropolis-Hastings for the move of a token from j to k; the counts are without it.
+
+        `own` (T,) is what else CᵀΣC gains, where the model's covariance is not the whole of Σ.
+        """
         mu, diagonal = self.model.mu, self.model.sigma
         mean = self.mean + (mu[k] - mu[j])
         change = (self.sigma_counts(k) + diagonal[k, k]) - (self.sigma_counts(j) + diagonal[j, j])
-        square = self.square + change
+        square = self.square + (change if own is None else change + own)
         penalty = self.penalties(mean, square)
         more = np.zeros((2, *padded(self.mean).shape), np.float32)
         more[self.number, self.task] = penalty - self.penalty
@@ -229,16 +232,20 @@ class Chain:
         blocks[:, 1:] = self.sweep, self.document, self.model.schedule.round
         return uniform32(philox(key, blocks)).ravel()[: self.n]
 
+    def begin_sweep(self) -> None:
+        """Draw what a sweep with labels needs beside topics."""
+        self.accept = self.uniforms(subkey(self.model.schedule.seed, 1, 0, 0))
+        if self.augmented:
+            self.draw_scales()
+        self.penalty = self.penalties(self.mean, self.square)
+
     def run_sweep(self, *, labelled: bool) -> None:
         """Draw every token once; in the first sweep the tokens arrive one by one."""
         schedule = self.model.schedule
         uniform = self.uniforms(schedule.seed)
         judged = labelled and schedule.sampler != "averaging"
         if judged:
-            accept = self.uniforms(subkey(schedule.seed, 1, 0, 0))
-            if self.augmented:
-                self.draw_scales()
-            self.penalty = self.penalties(self.mean, self.square)
+            self.begin_sweep()
         for i in range(self.n):
             if judged and i % self.block_size == 0:
                 self.propose(i, min(i + self.block_size, self.n))
@@ -249,7 +256,7 @@ class Chain:
             if labelled:
                 weights = weights * padded(self.factor)
             k = draw(uniform[i], weights)
-            if judged and k != j and not self.accepts(accept[i], j, k):
+            if judged and k != j and not self.accepts(self.accept[i], j, k):
                 k = j
             self.counts[k] += 1
             self.topics[i] = k

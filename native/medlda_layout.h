@@ -1,0 +1,92 @@
+// The memory that the MedLDA and MedHDP kernels work in: the posterior of the weights as they read it, and chains.
+#pragma once
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+#include "medlda_driver.h"
+
+namespace bayespa {
+
+inline size_t whole_lanes(size_t n) { return (n + 7) / 8 * 8; }
+
+// Eight lanes in one cache line: a vector that straddles two is slow to read back after it was written.
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  AlignedAllocator() = default;
+  template <class U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}
+  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t{64}); }
+  friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
+  friend bool operator!=(const AlignedAllocator&, const AlignedAllocator&) { return false; }
+};
+using Floats = std::vector<float, AlignedAllocator<float>>;
+
+// The posterior of the weights in the layouts that the kernels read.
+struct Layout {
+  Floats alpha, mu, mu_by_topic, sigma2, sigma_diag, cost;
+  MedldaModel model;
+
+  explicit Layout(const MedldaInput& in) {
+    const size_t K = in.n_topics, T = in.n_tasks, Kp = whole_lanes(K), Tp = whole_lanes(T);
+    alpha.assign(Kp, 0.f);
+    if (in.alpha != nullptr) std::copy(in.alpha, in.alpha + K, alpha.begin());
+    cost.assign(Tp, 0.f);
+    std::copy(in.cost, in.cost + T, cost.begin());
+    mu.assign(T * Kp, 0.f);
+    mu_by_topic.assign(K * Tp, 0.f);
+    sigma_diag.assign(K * Tp, 0.f);
+    const bool few = T <= kFewTasks;
+    sigma2.assign(few ? K * T * Kp : K * K * Tp, 0.f);
+    for (size_t task = 0; task < T; ++task)
+      for (size_t j = 0; j < K; ++j) {
+        mu[task * Kp + j] = mu_by_topic[j * Tp + task] = static_cast<float>(in.mean[task * K + j]);
+        const double* row = in.covariance + (task * K + j) * K;
+        sigma_diag[j * Tp + task] = static_cast<float>(row[j]);
+        for (size_t k = 0; k < K; ++k)
+          sigma2[few ? (j * T + task) * Kp + k : (j * K + k) * Tp + task] = static_cast<float>(2. * row[k]);
+      }
+    model = {in.n_topics, in.n_tasks, static_cast<int>(Kp), static_cast<int>(Tp), in.phi, alpha.data(), mu.data(),
+             mu_by_topic.data(), sigma2.data(), sigma_diag.data(), cost.data(), static_cast<float>(in.margin),
+             in.regression ? 2 : 1, in.sampler};
+  }
+};
+
+// The memory of one chain.
+class ChainMemory {
+ public:
+  ChainMemory(const MedldaModel& model, int64_t longest) {
+    const size_t n = longest, Kp = model.topic_width, Tp = model.task_width;
+    words_.resize(n + 8);
+    topics_.resize(n);
+    floats_.resize(2 * whole_lanes(n + 4) + 5 * Kp + 16 * Tp);
+    totals_.resize(Kp);
+    present_.resize((Kp + 63) / 64);
+    float* next = floats_.data();
+    const auto take = [&](size_t size) { return (next += size) - size; };
+    chain.word = words_.data();
+    chain.topic = topics_.data();
+    chain.total = totals_.data();
+    chain.present = present_.data();
+    for (float** p : {&chain.uniform, &chain.accept}) *p = take(whole_lanes(n + 4));
+    for (float** p : {&chain.counts, &chain.cumulative, &chain.factor, &chain.residual, &chain.linear}) *p = take(Kp);
+    for (float** p :
+         {&chain.mean, &chain.square, &chain.width, &chain.curvature, &chain.next_mean, &chain.next_square})
+      *p = take(Tp);
+    for (float** p : {&chain.sign, &chain.target, &chain.scale, &chain.penalty, &chain.next_penalty}) *p = take(2 * Tp);
+  }
+
+  MedldaChain chain = {};
+
+ private:
+  std::vector<int32_t> words_;
+  std::vector<uint32_t> topics_;
+  Floats floats_;
+  std::vector<double> totals_;
+  std::vector<uint64_t> present_;
+};
+
+}  // namespace bayespa
