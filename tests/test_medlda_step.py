@@ -396,7 +396,10 @@ def test_content_ids_do_not_depend_on_position():
         (lambda c: (c[0], c[1], c[2], replace(c[3], free_sweeps=0, free_burn_in=0)), "free_sweeps"),
         (lambda c: (c[0], c[1], c[2], replace(c[3], burn_in=9)), "burn_in"),
         (lambda c: (c[0], c[1], c[2], replace(c[3], sampler="gibbs")), "sampler must be"),
-        (lambda c: (replace(c[0], words=c[0].words + 100), c[1], c[2], c[3]), "words must be positions in the vocabulary"),
+        (
+            lambda c: (replace(c[0], words=c[0].words + 100), c[1], c[2], c[3]),
+            "words must be positions in the vocabulary",
+        ),
         (lambda c: (replace(c[0], counts=-c[0].counts), c[1], c[2], c[3]), "counts must"),
         (
             lambda c: (c[0], c[1], replace(c[2], mean=c[2].mean.astype(np.float32)), c[3]),
