@@ -37,7 +37,8 @@ struct PooledLabel {
 
   bool accepts(int i, uint32_t j, uint32_t k) const {
     const uint32_t n_old = step.n_old;
-    const float more = (k < n_old ? 0.f : 2.f * shard.counts[k] + 1.f) - (j < n_old ? 0.f : 2.f * shard.counts[j] + 1.f);
+    const auto gain = [&](uint32_t l) { return l < n_old ? 0.f : 2.f * shard.counts[l] + 1.f; };  // of C_l^2
+    const float more = gain(k) - gain(j);
     const auto own = [&](int b) { return more * lanes(step.own_variance + b); };
     if (!label.accepts(i, pooled(step, j), pooled(step, k), own)) return false;
     label.chain.topic[i] = pooled(step, k);

@@ -39,10 +39,10 @@ inline void draw(const Weights& a, const Weights& b, int width, uint32_t (&topic
   const LanesInt third = descend(pick(low), pick(high));
   const LanesInt lane = (first & 1) + (second & 2) + (third & 4);
   const float *column_a = a.cumulative + lane[0], *column_b = b.cumulative + lane[4];
-  LanesInt topic = lane;
-  for (int at = 0; at < width - kLanes; at += kLanes) topic += at_most(halves(column_a[at], column_b[at]), t) & kLanes;
-  topics[0] = topic[0];
-  topics[1] = topic[4];
+  LanesInt rows = {};  // masks are 0 or -1; GCC 12 miscompiles `+= mask & kLanes` under its sanitizers
+  for (int at = 0; at < width - kLanes; at += kLanes) rows -= at_most(halves(column_a[at], column_b[at]), t);
+  topics[0] = lane[0] + kLanes * rows[0];
+  topics[1] = lane[4] + kLanes * rows[4];
 }
 
 }  // namespace
