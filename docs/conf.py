@@ -9,8 +9,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 myst_enable_extensions = ["dollarmath"]
 numpydoc_show_class_members = False  # estimators inherit dozens from scikit-learn
 # Made by scikit-learn for its metadata routing, with references to its own glossary.
-_ROUTING = "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request"
-autodoc_default_options = {"exclude-members": _ROUTING}
+_ROUTED = ("fit", "partial_fit", "predict", "decision_function", "score")
+autodoc_default_options = {"exclude-members": ", ".join(f"set_{method}_request" for method in _ROUTED)}
 html_theme = "alabaster"
 html_theme_options = {"page_width": "72rem"}
 toc_object_entries_show_parents = "hide"
