@@ -81,6 +81,18 @@ void weighted_squares(In<double, 2> x, In<double, 2> weights, Out<double, 2> out
   });
 }
 
+bool add_rows(Out<double, 2> a, In<int64_t, 1> rows, In<double, 2> part, double sign, double grid,
+              Out<double, 1> sums) {
+  const size_t k = a.shape(1), n = rows.shape(0);
+  require(has_shape(part, {n, k}) && has_shape(sums, {k}), "a must be (W, K), rows (N,), part (N, K), sums (K,)");
+  for (size_t i = 0; i < n; ++i) {
+    require(rows(i) >= 0 && static_cast<size_t>(rows(i)) < a.shape(0), "rows must be row numbers of a");
+  }
+  const LinalgKernels& kernel = kernels().linalg;
+  const nb::gil_scoped_release release;
+  return kernel.add_rows(a.data(), k, rows.data(), part.data(), n, sign, grid, sums.data());
+}
+
 }  // namespace
 
 void bayespa::bind_linalg(nb::module_& m) {
@@ -92,4 +104,6 @@ void bayespa::bind_linalg(nb::module_& m) {
   m.def("quadratic", &quadratic, factors, x, out, n_threads);
   m.def("inverse", &inverse, factors, out, n_threads);
   m.def("weighted_squares", &weighted_squares, x, array_arg("weights"), out, n_threads);
+  m.def("add_rows", &add_rows, array_arg("a"), array_arg("rows"), array_arg("part"), nb::arg("sign"), nb::arg("grid"),
+        array_arg("sums"));
 }

@@ -135,7 +135,31 @@ void weighted_squares(const double* x, const double* weights, int64_t k, int64_t
   }
 }
 
-constexpr LinalgKernels linalg_kernels = {cholesky, log_determinant, solve, quadratic, inverse, weighted_squares};
+bool add_rows(double* a, int64_t k, const int64_t* rows, const double* part, int64_t n, double sign, double grid,
+              double* sums) {
+  constexpr double kLargest = 2251799813685248.;  // 2^51
+  constexpr double kWhole = 3. * kLargest;        // adding it rounds a number below 2^51 to a whole one
+  const double scale = 1. / grid;
+  int64_t off_grid = 0;
+  for (int64_t j = 0; j < k; ++j) sums[j] = 0.;
+  for (int64_t i = 0; i < n; ++i) {
+    double* __restrict row = a + rows[i] * k;
+    const double* __restrict p = part + i * k;
+    if (i + 8 < n) {  // rows are all over the memory
+      for (int64_t j = 0; j < k; j += 8) __builtin_prefetch(a + rows[i + 8] * k + j, 1);
+    }
+    for (int64_t j = 0; j < k; ++j) {
+      const double cells = p[j] * scale;
+      off_grid |= (((cells + kWhole) - kWhole) != cells) | !(__builtin_fabs(cells) < kLargest);
+      row[j] += sign * p[j];
+      sums[j] += p[j];
+    }
+  }
+  return off_grid == 0;
+}
+
+constexpr LinalgKernels linalg_kernels = {cholesky, log_determinant, solve,   quadratic,
+                                          inverse,  weighted_squares, add_rows};
 
 }  // namespace
 }  // namespace bayespa

@@ -38,6 +38,21 @@ def test_native_equals_reference_on_every_isa(k, isa):
         assert_array_equal(native[name], twin[name], err_msg=name)
 
 
+@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize(("part", "on_grid"), [("whole", True), ("fractions", False), ("large", False)])
+def test_adding_rows_equals_reference_on_every_isa(k, part, on_grid, isa):
+    rng = np.random.default_rng(k)
+    parts = {"whole": rng.integers(-9, 9, (20, k)) / 4, "fractions": rng.standard_normal((20, k))}
+    parts["large"] = parts["whole"] * 2.0**60
+    a, rows = rng.standard_normal((50, k)), rng.permutation(50)[:20]
+    ours, theirs = a.copy(), a.copy()
+    sums, exact = linalg.add_rows(ours, rows, parts[part], sign=-1.0, grid=0.25)
+    twin_sums, twin_exact = reference.add_rows(theirs, rows, parts[part], sign=-1.0, grid=0.25)
+    assert_array_equal(ours, theirs)
+    assert_array_equal(sums, twin_sums)
+    assert exact == twin_exact == on_grid
+
+
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
 def test_threads_change_no_bit(n_threads):
     matrices, x = positive_definite(11, 13), np.random.default_rng(1).standard_normal((17, 13))
@@ -108,6 +123,8 @@ def test_native_functions_refuse_wrong_shapes_and_outputs_they_would_have_to_cop
         lambda: _native.quadratic(square, np.ones((5, 2)), np.empty((2, 5))),
         lambda: _native.inverse(square, np.empty((3, 3, 3))),
         lambda: _native.weighted_squares(np.ones((4, 3)), np.ones((2, 6)), np.empty((4, 6))),
+        lambda: linalg.add_rows(np.ones((4, 3)), np.array([0, 4]), np.ones((2, 3)), sign=1.0, grid=1.0),
+        lambda: linalg.add_rows(np.ones((4, 3)), np.array([0, 1]), np.ones((2, 2)), sign=1.0, grid=1.0),
     ):
         with pytest.raises(ValueError, match="must be"):
             call()

@@ -57,6 +57,14 @@ def weighted_squares(
     out: NDArray[np.float64],
     n_threads: int = 1,
 ) -> None: ...
+def add_rows(
+    a: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    part: NDArray[np.float64],
+    sign: float,
+    grid: float,
+    sums: NDArray[np.float64],
+) -> bool: ...
 
 # bindings_random.cpp
 def philox(key: int, counters: NDArray[np.uint32], out: NDArray[np.uint32]) -> None: ...

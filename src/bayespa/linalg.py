@@ -1,4 +1,4 @@
-"""Batches of small dense symmetric matrices: the same bits on every CPU and for every number of threads.
+"""Batches of small dense symmetric matrices, and sums of rows: the same bits on every CPU and for every number of threads.
 
 LAPACK would do, but its last bits depend on the CPU, and these results become model state.
 :mod:`bayespa.reference.linalg` is the readable twin.
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayespa import _native
 
-__all__ = ["cholesky", "inverse", "log_determinant", "quadratic", "solve", "weighted_squares"]
+__all__ = ["add_rows", "cholesky", "inverse", "log_determinant", "quadratic", "solve", "weighted_squares"]
 
 Floats = NDArray[np.float64]
 
@@ -119,3 +119,40 @@ def weighted_squares(x: Floats, weights: Floats, *, n_threads: int = 1) -> Float
     out = np.empty((len(x), weights.shape[1]))
     _native.weighted_squares(np.ascontiguousarray(x), np.ascontiguousarray(weights), out, n_threads)
     return out
+
+
+def add_rows(
+    a: Floats, rows: NDArray[np.int64], part: Floats, *, sign: float, grid: float
+) -> tuple[Floats, bool]:
+    """Add `sign` times the rows of `part` (N, K) to the given rows, all different, of a (W, K), in place.
+
+    Parameters
+    ----------
+    a : array of shape (W, K)
+    rows : array of shape (N,)
+    part : array of shape (N, K)
+    sign : float
+        1 or -1.
+    grid : float
+        A power of two.
+
+    Returns
+    -------
+    sums : array of shape (K,)
+        Of the rows of `part`.
+    on_grid : bool
+        Whether all of `part` are multiples of `grid` and below 2^51 of it.
+
+    Examples
+    --------
+    >>> a = np.ones((3, 2))
+    >>> add_rows(a, np.array([2, 0]), np.array([[0.5, 1.0], [0.0, 4.0]]), sign=1.0, grid=0.5)
+    (array([0.5, 5. ]), True)
+    >>> a
+    array([[1. , 5. ],
+           [1. , 1. ],
+           [1.5, 2. ]])
+    """
+    sums = np.empty(a.shape[1])
+    on_grid = _native.add_rows(a, rows, np.ascontiguousarray(part), sign, grid, sums)
+    return sums, on_grid

@@ -8,13 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayespa.elementary import digamma, exp_digamma, log_gamma
-from bayespa.posteriors.posterior import IMPROPER, Columns, Floats, Posterior, finite, positive
+from bayespa.posteriors.posterior import GRID, IMPROPER, Floats, Posterior, finite, positive
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-GRID = 2.0**-20  # sums of multiples of it are exact up to 2^33, in any order
 
 
 class Dirichlet(Posterior):
@@ -88,14 +85,12 @@ class Dirichlet(Posterior):
             self._totals = totals
         return totals
 
-    def _update(self, operation: np.ufunc, other: Self | Columns[Self]) -> Self:
-        result = super()._update(operation, other)
-        if isinstance(other, Columns) and self._totals is not None and _on_grid(other.part.concentration.T):
-            result._totals = operation(self._totals, other.part.concentration.sum(axis=1))
-            result._totals.flags.writeable = False
+    def _moved(self, by: Floats | None) -> None:
+        if self._totals is not None and by is not None:
+            self._totals = self._totals + by
+            self._totals.flags.writeable = False
         else:
-            result._totals = None
-        return result
+            self._totals = None
 
     def mean(self, words: ArrayLike | None = None) -> Floats:
         """Return E[Φ] of all words, or of those with the indices `words`: (K, words)."""

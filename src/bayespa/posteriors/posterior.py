@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespa.linalg import add_rows
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from typing_extensions import Self
 
 Floats = NDArray[np.float64]
+GRID = 2.0**-20  # sums of multiples of it are exact up to 2^33, in any order
 
 
 P = TypeVar("P", bound="Posterior")
@@ -100,12 +103,19 @@ class Posterior(ABC):
             return self.copy()._update(operation, other)
         if isinstance(other, Columns):
             self._require_columns(other)
+            sign = 1.0 if operation is np.add else -1.0
             for a, b in zip(self._arrays, other.part._arrays, strict=True):
-                a.T[other.columns] = operation(a.T[other.columns], b.T)
+                rows, part = np.atleast_2d(a).T, np.atleast_2d(b).T
+                sums, on_grid = add_rows(rows, other.columns, part, sign=sign, grid=GRID)
+                self._moved(sign * sums if on_grid else None)
         else:
             for a, b in self._pairs(other):
                 operation(a, b, out=a)
+            self._moved(None)
         return self
+
+    def _moved(self, by: Floats | None) -> None:
+        """Take note of an update, and of what it added to the sums over columns if that is exact."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):

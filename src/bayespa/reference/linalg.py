@@ -81,3 +81,15 @@ def weighted_squares(x: Floats, weights: Floats) -> Floats:
     for i, row in enumerate(weights):
         out += (x[:, i] * x[:, i])[:, None] * row
     return out
+
+
+def add_rows(
+    a: Floats, rows: NDArray[np.int64], part: Floats, *, sign: float, grid: float
+) -> tuple[Floats, bool]:
+    """Twin of :func:`bayespa.linalg.add_rows`."""
+    a[rows] += sign * part
+    sums = np.zeros(a.shape[1])
+    for row in part:
+        sums += row
+    cells = part / grid
+    return sums, bool((np.rint(cells) == cells).all() and (np.abs(cells) < 2.0**51).all())

@@ -54,7 +54,8 @@ def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) ->
         loser = -2.0 * labels[known].astype(np.float64) * margin[known]
         rest = np.stack([np.zeros_like(loser), loser], axis=1)
     top = rest.max(axis=1, keepdims=True, initial=0.0)
-    return np.array([-(top[:, 0] / t + log(exp((rest - top) / t).sum(axis=1))).sum() for t in TEMPERATURES])
+    t = TEMPERATURES[:, None]
+    return -(top[:, 0] / t + log(exp((rest - top) / t[:, :, None]).sum(axis=2))).sum(axis=1)
 
 
 def uncalibrated(calibration: Calibration) -> dict[str, Categorical]:
