@@ -1,4 +1,4 @@
-"""Batches of small dense symmetric matrices, and sums of rows: the same bits on every CPU and for every number of threads.
+"""Batches of small dense symmetric matrices: the same bits on every CPU and for every number of threads.
 
 LAPACK would do, but its last bits depend on the CPU, and these results become model state.
 :mod:`bayespa.reference.linalg` is the readable twin.

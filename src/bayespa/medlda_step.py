@@ -52,16 +52,25 @@ class Documents:
         >>> Documents.from_csr(csr_matrix([[0, 0, 2], [3, 0, 1]])).vocabulary
         array([2, 0])
         """
-        words = np.empty(counts.nnz, np.int32)
-        vocabulary = np.empty(counts.nnz, np.int64)
-        n_words = _native.local_words(
-            counts.indices.astype(np.int32, copy=False), counts.shape[1], words, vocabulary
-        )
+        return cls.of(counts.indptr, counts.indices, counts.data, counts.shape[1], ids)
+
+    @classmethod
+    def of(
+        cls,
+        indptr: NDArray[np.integer],
+        columns: NDArray[np.integer],
+        counts: NDArray[np.integer],
+        n_columns: int,
+        ids: NDArray[np.uint32] | None = None,
+    ) -> Documents:
+        """Make a batch of the arrays of a CSR matrix, as `from_csr` does."""
+        words, vocabulary = np.empty(len(columns), np.int32), np.empty(len(columns), np.int64)
+        n_words = _native.local_words(columns.astype(np.int32, copy=False), n_columns, words, vocabulary)
         return cls(
-            counts.indptr.astype(np.int64),
+            indptr.astype(np.int64, copy=False),
             words,
-            counts.data.astype(np.int32),
-            np.arange(counts.shape[0], dtype=np.uint32) if ids is None else ids,
+            counts.astype(np.int32, copy=False),
+            np.arange(len(indptr) - 1, dtype=np.uint32) if ids is None else ids,
             vocabulary[:n_words].copy(),
         )
 

@@ -114,7 +114,7 @@ class Posterior(ABC):
             self._moved(None)
         return self
 
-    def _moved(self, by: Floats | None) -> None:
+    def _moved(self, by: Floats | None) -> None:  # noqa: B027  # most posteriors keep nothing but the arrays
         """Take note of an update, and of what it added to the sums over columns if that is exact."""
 
     def __eq__(self, other: object) -> bool:

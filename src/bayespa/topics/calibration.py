@@ -55,7 +55,8 @@ def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) ->
         rest = np.stack([np.zeros_like(loser), loser], axis=1)
     top = rest.max(axis=1, keepdims=True, initial=0.0)
     t = TEMPERATURES[:, None]
-    return -(top[:, 0] / t + log(exp((rest - top) / t[:, :, None]).sum(axis=2))).sum(axis=1)
+    found: Floats = -(top[:, 0] / t + log(exp((rest - top) / t[:, :, None]).sum(axis=2))).sum(axis=1)
+    return found
 
 
 def uncalibrated(calibration: Calibration) -> dict[str, Categorical]:

@@ -99,7 +99,9 @@ class Corpus:
         self, rows: Any, labels: NDArray[np.float32] | None = None, ids: NDArray[np.uint32] | None = None
     ) -> Batch:
         """Return some documents as a mini-batch, with their labels (rows, T) and random addresses."""
-        documents, weights = Documents.from_csr(self.counts[rows], ids), self.weights[rows]
+        counts, weights = self.counts, self.weights[rows]
+        indptr, entries = _rows(counts.indptr, np.arange(len(self))[rows])
+        documents = Documents.of(indptr, counts.indices[entries], counts.data[entries], counts.shape[1], ids)
         return Batch(
             documents, weights, np.empty((len(weights), 0), np.float32) if labels is None else labels
         )
@@ -139,11 +141,17 @@ class Batch:
             return
         for value in values:
             rows = np.flatnonzero(self.weights == value)
-            n_entries = np.diff(docs.indptr)[rows]
-            indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_entries)])
-            entries = np.arange(indptr[-1]) + np.repeat(docs.indptr[rows] - indptr[:-1], n_entries)
+            indptr, entries = _rows(docs.indptr, rows)
             yield (
                 float(value),
                 rows,
                 Documents(indptr, docs.words[entries], docs.counts[entries], docs.ids[rows], docs.vocabulary),
             )
+
+
+def _rows(indptr: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return some rows of a sparse matrix: where each begins, and the places of their entries."""
+    begin = indptr[rows].astype(np.int64)
+    n_entries = indptr[rows + 1] - begin
+    cut = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_entries)])
+    return cut, np.arange(cut[-1]) + np.repeat(begin - cut[:-1], n_entries)
