@@ -204,29 +204,42 @@ def test_long_documents_follow_the_margin():
     assert abs(sampled.mean() - (p @ first) / n) < 4 * standard_error
 
 
-def test_posterior_averaged_over_data_is_prior():
-    """Documents drawn from the model: the moments of z̄ under the sampler are those of the truth."""
+@pytest.mark.parametrize(("n_tasks", "sampler"), [(0, "collapsed"), (1, "collapsed"), (3, "augmented")])
+def test_posterior_averaged_over_data_is_prior(n_tasks, sampler):
+    """Geweke's joint test: of documents and labels drawn from the joint law of topics, words and labels, the
+    moments of z̄ under the sampler are those of the truth.
+
+    The law is p(z, w) Π_t exp(-c (ζ + √(ζ² + s))) / 2, up to a constant: at most p(z, w), so that what is
+    drawn from p(z, w) and even labels is accepted with the rest as probability.
+    """
     rng = np.random.default_rng(2)
-    n_docs, n, n_topics, n_words = 4000, 12, 3, 5
+    n_docs, n, n_topics, n_words = 20000, 12, 3, 5
     alpha = np.array([0.7, 0.4, 1.1])
     phi = rng.dirichlet(np.ones(n_words), n_topics).T
     theta = rng.dirichlet(alpha, n_docs)
     z = (theta.cumsum(axis=1)[:, None, :] < rng.random((n_docs, n, 1))).sum(axis=2)
     words = (phi.T.cumsum(axis=1)[z] < rng.random((n_docs, n, 1))).sum(axis=2)
-    counts = csr_matrix(np.stack([np.bincount(w, minlength=n_words) for w in words]).astype(np.int32))
-    documents = Documents.from_csr(counts)
-    factors = np.pad(phi, ((0, 0), (0, 5))).astype(np.float32)[documents.vocabulary]
+    true = (z[:, :, None] == np.arange(n_topics)).mean(axis=1)
+    tasks = random_tasks(rng, n_docs, n_topics, n_tasks, missing=0.0)
+    tasks = replace(tasks, margin=0.5, cost=np.full(n_tasks, 0.5))
+    zeta = tasks.margin - tasks.labels * (true @ tasks.mean.T)
+    s = np.einsum("nj,tjk,nk->nt", true, tasks.covariance, true)
+    accepted = rng.random(n_docs) < np.exp(-((zeta + np.sqrt(zeta**2 + s)) * tasks.cost).sum(axis=1))
+    assert 2000 < accepted.sum() < (0.6 * n_docs if n_tasks else n_docs + 1)
+    counts = np.stack([np.bincount(w, minlength=n_words) for w in words[accepted]])
+    documents = Documents.from_csr(csr_matrix(counts.astype(np.int32)))
     result = step(
         documents,
-        Topics(factors, alpha.astype(np.float32)),
-        Tasks.none(n_docs, n_topics),
-        Schedule(30, 29, 0, 0),
+        Topics(
+            np.pad(phi, ((0, 0), (0, 5))).astype(np.float32)[documents.vocabulary], alpha.astype(np.float32)
+        ),
+        replace(tasks, labels=tasks.labels[accepted]),
+        Schedule(1, 1, 40, 39, sampler),
     )
-    sampled = result.free.topic_share.astype(np.float64)
-    true = (z[:, :, None] == np.arange(n_topics)).mean(axis=1)
+    sampled, true = result.labelled.topic_share.astype(np.float64), true[accepted]
     for moment in (lambda x: x, np.square, lambda x: x * np.roll(x, 1, axis=1)):
         difference = moment(sampled) - moment(true)
-        z_scores = difference.mean(axis=0) / (difference.std(axis=0) / np.sqrt(n_docs))
+        z_scores = difference.mean(axis=0) / (difference.std(axis=0) / np.sqrt(len(true)))
         assert np.abs(z_scores).max() < 4
 
 
