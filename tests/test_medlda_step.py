@@ -18,7 +18,6 @@ from bayespa.medlda_step import (
     Schedule,
     Tasks,
     Topics,
-    content_ids,
     step,
     topic_factors,
 )
@@ -392,12 +391,6 @@ def test_words_are_numbered_by_appearance():
     documents = Documents.from_csr(counts)
     assert_array_equal(documents.vocabulary, [2, 3, 0])
     assert_array_equal(documents.words, [0, 1, 2, 1])
-
-
-def test_content_ids_do_not_depend_on_position():
-    counts = csr_matrix(np.random.default_rng(0).poisson(0.5, (50, 30)))
-    assert_array_equal(content_ids(counts)[7:9], content_ids(counts[7:9]))
-    assert len(np.unique(content_ids(counts))) == 50
 
 
 @pytest.mark.parametrize(

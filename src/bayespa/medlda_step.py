@@ -75,25 +75,6 @@ class Documents:
         )
 
 
-def content_ids(counts: sparse.csr_matrix) -> NDArray[np.uint32]:
-    """Hash documents by what is in them, so that a prediction does not depend on the rest of the call.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_matrix
-    >>> first, second, third = content_ids(csr_matrix([[0, 2, 1], [1, 0, 1], [0, 2, 1]]))
-    >>> bool(first == third), bool(first == second)
-    (True, False)
-    """
-    cells = np.zeros((counts.nnz, 4), np.uint32)
-    cells[:, 0], cells[:, 1] = counts.indices, counts.data
-    mixed = np.empty_like(cells)
-    _native.philox(0, cells, mixed)
-    sums = np.concatenate([np.zeros(1, np.uint32), np.cumsum(mixed[:, 0], dtype=np.uint32)])
-    ids: NDArray[np.uint32] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]  # modulo 2^32
-    return ids
-
-
 @dataclass(frozen=True)
 class Topics:
     """The topics as the sampler sees them: `phi` (n_words, K rounded up to 8) and `alpha` (K,)."""
