@@ -2,6 +2,17 @@
 
 from bayespa.inspect.calibration import Reliability, reliability
 from bayespa.inspect.coherence import c_v, diversity, npmi
+from bayespa.inspect.progress import Progress
 from bayespa.inspect.pyldavis import pyldavis_data
+from bayespa.inspect.report import write_report
 
-__all__ = ["Reliability", "c_v", "diversity", "npmi", "pyldavis_data", "reliability"]
+__all__ = [
+    "Progress",
+    "Reliability",
+    "c_v",
+    "diversity",
+    "npmi",
+    "pyldavis_data",
+    "reliability",
+    "write_report",
+]
