@@ -65,6 +65,7 @@ _CSS = "\n".join(
 * { box-sizing: border-box; }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 body { max-width: 70rem; margin: 0 auto; padding: 2rem 1.25rem 3rem; }
+body { overflow-wrap: anywhere; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.35rem; margin: 0 0 .75rem; }
 h3 { font-size: 1rem; margin: 0; }
@@ -73,7 +74,7 @@ a { color: var(--accent); }
 nav ul, .legend { display: flex; flex-wrap: wrap; gap: .35rem 1.2rem; }
 nav ul, .legend { list-style: none; margin: 0; padding: 0; }
 nav { margin-top: 1.5rem; }
-section { margin-top: 3rem; padding-top: 1.5rem; border-top: 1px solid var(--grid); }
+section { min-width: 0; margin-top: 3rem; padding-top: 1.5rem; border-top: 1px solid var(--grid); }
 .note, figcaption, footer, dt, .legend { font-size: .875rem; color: var(--muted); }
 .note { border-left: 3px solid var(--grid); padding-left: .8rem; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .75rem; }
@@ -83,16 +84,16 @@ section { margin-top: 3rem; padding-top: 1.5rem; border-top: 1px solid var(--gri
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: .9rem; }
 .cards .card { break-inside: avoid; }
 .card header { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline; }
-.card h3 { overflow-wrap: anywhere; }
 .card header span, .speaks { font-size: .8125rem; color: var(--muted); }
 .speaks { list-style: none; margin: .3rem 0 .5rem; padding: 0; min-height: 2.6em; line-height: 1.3; }
 .speaks li { display: flex; justify-content: space-between; gap: .75rem; }
-.speaks b { color: var(--ink); font-weight: 600; overflow-wrap: anywhere; }
+.speaks b { color: var(--ink); font-weight: 600; }
 .speaks span { white-space: nowrap; font-variant-numeric: tabular-nums; }
 .beside { display: flex; flex-wrap: wrap; gap: 1rem 3rem; align-items: flex-start; }
 .beside > * { min-width: 0; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+table { overflow-wrap: normal; }
 th, td { text-align: left; vertical-align: top; padding: .3rem 1.2rem .3rem 0; }
 th { font-weight: 600; }
 tbody tr { border-top: 1px solid var(--grid); }
@@ -107,7 +108,7 @@ svg text { font-family: system-ui, sans-serif !important; }
 figcaption { max-width: 44rem; margin-top: .5rem; }
 .documents { display: grid; gap: 1rem; }
 h3 + .documents { margin: .6rem 0 1.5rem; }
-.text { max-width: 56rem; margin: .5rem 0; line-height: 1.8; overflow-wrap: anywhere; }
+.text { max-width: 56rem; margin: .5rem 0; line-height: 1.8; }
 mark { color: inherit; background: none; border-radius: .15rem; padding: 0 .1rem; }
 .for { background: color-mix(in srgb, var(--accent) calc(var(--share) * 45%), transparent); }
 .for { border-bottom: 2.5px solid var(--accent); }
@@ -116,6 +117,11 @@ mark { color: inherit; background: none; border-radius: .15rem; padding: 0 .1rem
 .right::before { content: "✓ "; color: #009e73; }
 .wrong::before { content: "✗ "; color: var(--against); }
 footer { margin-top: 3rem; }
+@media screen and (min-width: 64rem) {
+  main { display: grid; grid-template-columns: 1fr 1fr; column-gap: 3rem; }
+  section { grid-column: 1 / -1; }
+  #calibration, #stream, #growth { grid-column: auto; }
+}
 @media print {
   body { max-width: none; padding: 0; font-size: 11pt; }
   nav { display: none; }
