@@ -5,7 +5,8 @@ import bayespa
 project = "bayespa"
 copyright = "the bayespa developers"
 version = release = bayespa.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+# The last brings MathJax along, so that formulas need no network.
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]
 myst_enable_extensions = ["dollarmath"]
 numpydoc_show_class_members = False  # estimators inherit dozens from scikit-learn
 # Made by scikit-learn for its metadata routing, with references to its own glossary.

@@ -1,0 +1,46 @@
+"""How learning went, step by step along a stream: what a report draws over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bayespa.inspect.view import topic_names, topic_sizes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known at one point of a stream.
+
+    Attributes
+    ----------
+    seen : int
+        Documents learnt so far.
+    score : float, optional
+        Accuracy, or R² of a regressor, on the documents that came next, before they were learnt.
+    topic_names, topic_sizes : tuples of equal length
+        The topics there are, by names that stay the same while others come and go, and about how many words
+        each has learnt.
+    """
+
+    seen: int
+    score: float | None = None
+    topic_names: tuple[str, ...] = ()
+    topic_sizes: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, model: Any, seen: int, score: float | None = None) -> Progress:
+        """Look at a fitted model; of one that is no topic model, only `seen` and `score` are known.
+
+        Examples
+        --------
+        >>> from bayespa import MedLDAClassifier
+        >>> from bayespa.inspect import Progress
+        >>> model = MedLDAClassifier(n_topics=2, random_state=0).fit([[4, 0], [0, 5]], ["a", "b"])
+        >>> step = Progress.of(model, seen=2)
+        >>> step.topic_names, round(sum(step.topic_sizes), 3)
+        (('0', '1'), 9.0)
+        """
+        if not hasattr(model, "topic_word_"):
+            return cls(seen, score)
+        return cls(seen, score, topic_names(model), tuple(topic_sizes(model).tolist()))

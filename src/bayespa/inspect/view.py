@@ -1,0 +1,183 @@
+"""A fitted model as a report shows it: topics or weights of words, and the labels that they speak for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+CLEAR = 2.0  # a weight so many standard deviations from 0 has a sign to speak of
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A weight for or against a label, and its standard deviation (NaN if the model has none)."""
+
+    label: str
+    weight: float
+    std: float
+
+    @property
+    def strength(self) -> str:
+        """The weight in figures."""
+        return f"{self.weight:+.2f}" + ("" if np.isnan(self.std) else f" ± {self.std:.1g}")
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The decisions a model makes: one a label, or a single one for two classes or a number."""
+
+    names: tuple[str, ...]  # of what a positive weight speaks for
+    opposite: str | None  # of what a negative weight speaks for, if there is a single task
+
+    @classmethod
+    def of(cls, model: Any) -> Tasks:
+        """Name the tasks of a classifier or regressor."""
+        n_tasks = len(np.atleast_2d(model.coef_))
+        if not hasattr(model, "classes_"):
+            if n_tasks == 1:
+                return cls(("a higher value",), "a lower value")
+            return cls(tuple(f"target {i}" for i in range(n_tasks)), None)
+        classes = [str(name) for name in model.classes_]
+        return cls((classes[1],), classes[0]) if n_tasks == 1 else cls(tuple(classes), None)
+
+    def voice(self, task: int, weight: float, std: float) -> Voice:
+        """Say what a weight of a task speaks for."""
+        if weight < 0.0 and self.opposite is not None:
+            return Voice(self.opposite, -weight, std)
+        return Voice(self.names[task], weight, std)
+
+
+@dataclass(frozen=True)
+class TopicView:
+    """The topics of a model, those of all tasks one after another.
+
+    Weights are relative to the average document, whose topics have the shares that they had in learning:
+    w - πᵀw, so that what all topics of a task have in common, its bias, speaks for none of them.
+    """
+
+    tasks: Tasks
+    places: tuple[slice, ...]  # (T,), where the topics of each task are among the K of all
+    names: tuple[str, ...]  # (K,)
+    size: Floats  # (K,), about how many words each has learnt
+    word_probability: Floats  # (K, W)
+    weight: Floats  # (T, most topics of a task), NaN behind the last topic of a task
+    weight_std: Floats  # like `weight`
+
+    @classmethod
+    def of(cls, model: Any) -> TopicView:
+        """Look at a topic model."""
+        tasks, places, size = Tasks.of(model), _places(model), topic_sizes(model)
+        mean, covariance = np.asarray(model.coef_), np.asarray(model.coef_cov_)
+        weight, std = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+        for task, place in enumerate(places):
+            average = size[place] / max(float(size[place].sum()), np.finfo(float).tiny)
+            n = len(average)
+            contrast = np.eye(n) - average  # rows e_k - π
+            weight[task, :n] = (contrast * mean[task, :n]).sum(axis=1)
+            variance = ((contrast @ covariance[task, :n, :n]) * contrast).sum(axis=1)
+            std[task, :n] = np.sqrt(np.maximum(variance, 0.0))
+        return cls(tasks, places, topic_names(model), size, np.asarray(model.components_), weight, std)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all tasks have the same topics; else each has its own."""
+        return self.places[0] == self.places[-1]
+
+    def voices(self, topic: int, at_most: int = 2) -> list[Voice]:
+        """Return the labels that a topic speaks for most clearly, if any."""
+        found = [
+            self.tasks.voice(
+                task, float(self.weight[task, topic - p.start]), float(self.weight_std[task, topic - p.start])
+            )
+            for task, p in enumerate(self.places)
+            if p.start <= topic < p.stop
+        ]
+        clear = [voice for voice in found if voice.weight > CLEAR * voice.std]
+        return sorted(clear, key=lambda voice: -voice.weight)[:at_most]
+
+    def words(self, topic: int, n: int) -> list[tuple[int, float]]:
+        """Return the columns of the n most probable words of a topic, and their probabilities."""
+        row = self.word_probability[topic]
+        return [(int(w), float(row[w])) for w in largest(row, n)]
+
+
+def topic_sizes(model: Any) -> Floats:
+    """Return about how many words each topic has learnt, (K,): its concentrations without the prior's."""
+    concentration = model.topic_word_
+    sizes: Floats = concentration.sum(axis=1) - model.eta * concentration.shape[1]
+    return np.maximum(sizes, 0.0)
+
+
+def topic_names(model: Any) -> tuple[str, ...]:
+    """Return a name for each topic, (K,), that stays the same while others come and go."""
+    places = _places(model)
+    ids = getattr(model, "topic_ids_", np.arange(places[-1].stop))
+    if len(places) == 1 or places[0] == places[-1]:
+        return tuple(str(i) for i in ids)
+    tasks = Tasks.of(model).names
+    return tuple(f"{i} of {tasks[task]}" for task, place in enumerate(places) for i in ids[place])
+
+
+def _places(model: Any) -> tuple[slice, ...]:
+    """Return where the topics of each task are: all in one place or, one-vs-rest, one after another."""
+    variance = np.diagonal(model.coef_cov_, axis1=1, axis2=2)
+    numbers = np.count_nonzero(variance, axis=1)  # a task with fewer topics than another has zeros behind
+    if model.multi_class == "shared":
+        return (slice(0, int(numbers[0])),) * len(numbers)
+    ends = np.cumsum(numbers).tolist()
+    return tuple(slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
+
+
+@dataclass(frozen=True)
+class WordView:
+    """The weights of words in a linear model."""
+
+    tasks: Tasks
+    weight: Floats  # (T, W)
+    weight_std: Floats | None  # (T, W)
+
+    @classmethod
+    def of(cls, model: Any) -> WordView:
+        """Look at a linear model."""
+        weight = np.atleast_2d(model.coef_)
+        posterior = getattr(model, "posterior_", None)
+        std = None if posterior is None else np.sqrt(posterior.variance()[:, :-1])  # the last is the bias
+        return cls(Tasks.of(model), weight, std)
+
+    def speakers(self, n: int) -> list[tuple[str, list[tuple[int, float]], Floats | None]]:
+        """Return each label with the columns and weights of the n words that speak most for it."""
+        both = [1.0] if self.tasks.opposite is None else [1.0, -1.0]
+        found = []
+        for task, weights in enumerate(self.weight):
+            for sign in both:
+                top = [int(w) for w in largest(sign * weights, n) if sign * weights[w] > 0.0]
+                std = None if self.weight_std is None else self.weight_std[task, top]
+                name = self.tasks.voice(task, sign, 0.0).label
+                found.append((name, [(w, float(sign * weights[w])) for w in top], std))
+        return found
+
+
+def largest(values: Floats, n: int) -> NDArray[np.int64]:
+    """Return the places of the n largest values, the first of equals first.
+
+    >>> largest(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
+    [1, 3, 2]
+    """
+    n = min(n, len(values))
+    top = np.argpartition(-values, n - 1)[:n] if n else np.empty(0, np.int64)
+    return top[np.lexsort((top, -values[top]))]
+
+
+def word_names(model: Any, feature_names: ArrayLike | None) -> Sequence[str]:
+    """Return the words of a model's columns: as given, else as it knows them, else their numbers."""
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
+    names = [str(name) for name in np.asarray(feature_names)]
+    if len(names) != model.n_features_in_:
+        raise ValueError(f"feature_names has {len(names)} names, and the model {model.n_features_in_} words")
+    return names
