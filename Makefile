@@ -11,7 +11,8 @@ INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install --no-com
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 # Where the published corpora are, if anywhere: the benchmarks read them.
 export BAYESPA_DATA ?= $(abspath $(wildcard ../shared/data))
-export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint wheel-test asan tsan bench docs clean preflight
@@ -23,7 +24,7 @@ demo: $(VENV)/.extra-plot  ## learn 20 arXiv categories from a stream and write 
 	$(BIN)/bayespa demo $(ARGS)
 
 test: $(VENV)/.extra-test  ## run the whole test suite
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n $(CORES) $(ARGS)
 
 lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff check .
