@@ -105,6 +105,19 @@ void fix_proposal(const MedldaModel& model, const MedldaChain& chain) {
   }
 }
 
+// Before the first proposal of a sweep no hinge is known to be straight.
+void start_proposals(const MedldaModel& model, const MedldaChain& chain) {
+  for (int h = 0; h < model.n_hinges; ++h)
+    for (int t = 0; t < model.task_width; ++t) {
+      const int hinge = h * model.task_width + t;
+      chain.side[hinge] = 0.f;
+      chain.reach[hinge] = model.mu_largest[t] + chain.width[t];
+      if (model.sampler == MedldaSampler::augmented) chain.reach[hinge] = __builtin_inff();  // never straight
+      if (chain.sign[hinge] == 0.f) chain.reach[hinge] = -1.f;  // no hinge
+    }
+  for (int k = 0; k < model.topic_width; ++k) chain.straight[k] = chain.linear[k];
+}
+
 // exponent - its largest, not below the floor, and exp of that.
 inline void to_factor(float* exponent, float* factor, int n_topics, int width) {
   for (int k = n_topics; k < width; ++k) exponent[k] = exponent[0];
@@ -182,24 +195,37 @@ struct Labelled {
     return (far - near) + near * near * chain.curvature[task];
   }
 
+  // [MED-5] A task whose margin no candidate could bring near its hinge pulls linearly (if violated) or not at all (if
+  // met): it is part of chain.straight until it changes sides, and costs nothing in between.
   __attribute__((noinline)) void propose(int begin, int end) const {
     const int others = chain.n - (end - begin);
     const float to_others = others > 0 ? static_cast<float>(chain.n - 1) / static_cast<float>(others) : 0.f;
     float* gap = chain.next_penalty;
+    int n_near = 0;
     for (int b = 0; b < model.task_width; b += kLanes) {
       Lanes rest = lanes(chain.mean + b);
       for (int i = begin; i < end; ++i) rest -= lanes(model.mu_by_topic + chain.topic[i] * model.task_width + b);
       for (int h = 0; h < model.n_hinges; ++h)
         lanes(gap + h * model.task_width + b) = lanes(chain.target + h * model.task_width + b) - to_others * rest;
     }
+    for (int h = 0; h < model.n_hinges; ++h)
+      for (int task = 0; task < model.n_tasks; ++task) {
+        const int hinge = h * model.task_width + task;
+        const float side = gap[hinge] > chain.reach[hinge] ? 1.f : (gap[hinge] < -chain.reach[hinge] ? -1.f : 0.f);
+        if (side == 0.f) chain.near[n_near++] = hinge;
+        if (side == chain.side[hinge]) continue;
+        const float change = (side - chain.side[hinge]) * chain.scale[hinge] * per_token;
+        chain.side[hinge] = side;
+        for (int at = 0; at < model.topic_width; at += kLanes)
+          lanes(chain.straight + at) += change * lanes(model.mu + task * model.topic_width + at);
+      }
     for (int at = 0; at < model.topic_width; at += kLanes) {
       Lanes sum = {};
-      for (int h = 0; h < model.n_hinges; ++h)
-        for (int task = 0; task < model.n_tasks; ++task) {
-          const int hinge = h * model.task_width + task;
-          sum += chain.scale[hinge] * distance(gap[hinge] - lanes(model.mu + task * model.topic_width + at), task);
-        }
-      lanes(chain.residual + at) = lanes(chain.linear + at) - per_token * sum;
+      for (int m = 0; m < n_near; ++m) {
+        const int hinge = chain.near[m], task = hinge < model.task_width ? hinge : hinge - model.task_width;
+        sum += chain.scale[hinge] * distance(gap[hinge] - lanes(model.mu + task * model.topic_width + at), task);
+      }
+      lanes(chain.residual + at) = lanes(chain.straight + at) - per_token * sum;
     }
     to_factor(chain.residual, chain.factor, model.n_topics, model.topic_width);
     for (int at = 0; at < model.topic_width; at += kLanes)

@@ -27,6 +27,7 @@ struct MedldaModel {
   const float* mu_by_topic;  // (K, Tp)
   const float* sigma2;       // twice the covariance: (K, T, Kp) for up to kFewTasks tasks, else (K, K, Tp)
   const float* sigma_diag;   // (K, Tp)
+  const float* mu_largest;   // (Tp), of |mu| over topics
   const float* cost;         // (Tp)
   float margin;
   int n_hinges;  // of a label: 1, or 2 for the epsilon-insensitive loss of regression [MED-8]
@@ -80,6 +81,9 @@ struct MedldaChain {
   uint64_t* present;                     // bit k: C_k > 0
   float *mean, *square;                  // (Tp): mu'C, C'Sigma C
   float *width, *curvature;              // (Tp): of the proposal's stand-in for a square root
+  float *reach, *side;                   // (2, Tp): gap beyond which a hinge is straight, and on which side it is
+  float* straight;                       // (Kp): `linear` and the hinges that are straight
+  int32_t* near;                         // (2 Tp): the hinges that are not
   float *next_mean, *next_square;        // (Tp): the same after a proposed move
   float *sign, *target, *scale;          // (2, Tp), of a hinge: its sign, target and penalty's scale (0: no hinge)
   float *penalty, *next_penalty;         // (2, Tp)

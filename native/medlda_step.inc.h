@@ -147,6 +147,7 @@ void draw_scales(const MedldaStep& step, uint32_t sweep, const MedldaChain& chai
 // What the label phase needs beside topics in a sweep, from mu'C and C'Sigma C.
 void begin_sweep(const MedldaStep& step, uint32_t sweep, const MedldaChain& chain) {
   fill_uniform(step, subkey(step.seed, 1, 0, 0), sweep, chain, chain.accept);
+  start_proposals(step.model, chain);
   if (step.model.sampler == MedldaSampler::augmented) {
     draw_scales(step, sweep, chain);
     set_penalties<true>(step.model, chain);
@@ -310,6 +311,8 @@ void phi_rows(const Real* dirichlet, const double* totals, const int64_t* words,
   for (int k = 0; k < n_topics; ++k) scale[k] = static_cast<float>(1. / (Mean ? totals[k] : exp_digamma(totals[k])));
   for (int64_t w = 0; w < n_words; ++w) {
     const Real* row = dirichlet + words[w] * n_topics;
+    const char* soon = reinterpret_cast<const char*>(dirichlet + words[w + 8 < n_words ? w + 8 : w] * n_topics);
+    for (int byte = 0; byte < n_topics * static_cast<int>(sizeof(Real)); byte += 64) __builtin_prefetch(soon + byte);
     float* out = phi + w * width;
     for (int k = 0; k < n_topics; ++k) {
       const float x = static_cast<float>(row[k]);

@@ -143,6 +143,9 @@ class Chain:
         self.refresh()
         self.width = f32(2) * np.sqrt(np.maximum(self.square, LEAST))
         self.curvature = f32(0.5) / self.width
+        self.reach = (np.abs(model.mu).max(axis=0) + self.width)[self.task]
+        if self.augmented:
+            self.reach[:] = np.inf  # a parabola is never straight
         pull = (self.linear.max() - self.linear.min()) * PULL
         size = self.length / (f32(8) * max(pull * pull, f32(1)))
         self.block_size = max(1, int(size))
@@ -195,13 +198,20 @@ class Chain:
         for k in self.topics[begin:end]:
             rest = rest - self.model.mu[k]
         gap = self.target - (f32(self.n - 1) / f32(others) if others else f32(0)) * rest[self.task]
+        per_token = f32(1) / self.length
         total = np.zeros_like(self.linear)
-        for scale, gap_h, task in zip(self.scale, gap, self.task, strict=True):
-            apart = gap_h - self.model.mu[:, task]
-            near = np.minimum(np.abs(apart), self.width[task])
-            distance = (np.abs(apart) - near) + near * near * self.curvature[task]
-            total += scale * (apart * apart if self.augmented else distance)
-        exponent, self.factor = to_factor(self.linear - f32(1) / self.length * total)
+        for h, task in enumerate(self.task):
+            side = f32(gap[h] > self.reach[h]) - f32(gap[h] < -self.reach[h])
+            if side != self.side[h]:  # a hinge out of reach is straight [MED-5]
+                change = (side - self.side[h]) * self.scale[h] * per_token
+                self.straight += change * self.model.mu[:, task]
+                self.side[h] = side
+            if side == 0:
+                apart = gap[h] - self.model.mu[:, task]
+                near = np.minimum(np.abs(apart), self.width[task])
+                distance = (np.abs(apart) - near) + near * near * self.curvature[task]
+                total += self.scale[h] * (apart * apart if self.augmented else distance)
+        exponent, self.factor = to_factor(self.straight - per_token * total)
         self.residual = self.linear - exponent
 
     def accepts(self, u: np.float32, j: int, k: int, own: Float32 | None = None) -> bool:
@@ -237,6 +247,7 @@ class Chain:
         self.accept = self.uniforms(subkey(self.model.schedule.seed, 1, 0, 0))
         if self.augmented:
             self.draw_scales()
+        self.side, self.straight = np.zeros_like(self.reach), self.linear.copy()
         self.penalty = self.penalties(self.mean, self.square)
 
     def run_sweep(self, *, labelled: bool) -> None:
