@@ -66,7 +66,7 @@ class ChainMemory {
     words_.resize(n + 8);
     near_.resize(2 * Tp);
     topics_.resize(n);
-    floats_.resize(2 * whole_lanes(n + 4) + 6 * Kp + 20 * Tp);
+    floats_.resize(8 + 2 * whole_lanes(n + 4) + (6 + kFewTasks) * Kp + 20 * Tp);
     totals_.resize(Kp);
     present_.resize((Kp + 63) / 64);
     float* next = floats_.data();
@@ -76,6 +76,8 @@ class ChainMemory {
     chain.near = near_.data();
     chain.total = totals_.data();
     chain.present = present_.data();
+    chain.room = take(8);
+    chain.product = take(kFewTasks * Kp);
     for (float** p : {&chain.uniform, &chain.accept}) *p = take(whole_lanes(n + 4));
     for (float** p : {&chain.counts, &chain.cumulative, &chain.factor, &chain.residual, &chain.linear,
                       &chain.straight})

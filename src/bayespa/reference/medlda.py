@@ -32,31 +32,25 @@ def padded(x: NDArray[np.floating], axis: int = -1) -> Float32:
     return np.pad(x.astype(np.float32), width)
 
 
-def fold(x: Float32) -> tuple[Float32, Float32, np.float32]:
-    """Add eight lanes by halves: the sums of 4, of 2, of all."""
-    four = x[:4] + x[4:]
-    two = four[:2] + four[2:]
-    return four, two, two[0] + two[1]
-
-
 def rows_sum(x: Float32) -> np.float32:
-    """Sum over rows of lanes, then over the lanes."""
-    return fold(np.cumsum(x.reshape(-1, LANES), axis=0, dtype=np.float32)[-1])[2]
+    """Sum over rows of lanes, then over the lanes by halves."""
+    lanes = np.cumsum(x.reshape(-1, LANES), axis=0, dtype=np.float32)[-1]
+    four = lanes[:4] + lanes[4:]
+    return (four[0] + four[2]) + (four[1] + four[3])
 
 
 def draw(u: np.float32, weights: Float32) -> int:
-    """Topic whose share of the weights holds u of their sum: its lane by halves, then its row."""
+    """Topic whose share of the weights holds u of their sum: its lane, then its row."""
     cumulative = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
-    sums = cumulative[-1]
-    four, two, one = fold(sums)
-    t = u * one
-    lane = 0
-    for level, step in ((two, 1), (four, 2), (sums, 4)):
-        left, right = level[lane], level[lane + step]
-        if left <= t:
-            t = min(t - left, right * BELOW_ONE)
-            lane += step
-    return int(np.count_nonzero(cumulative[:-1, lane] <= t)) * LANES + lane
+    lanes = cumulative[-1]
+    sums = lanes.copy()  # up to each lane: in pairs, in fours, in all
+    sums[1::2] += sums[0::2]
+    sums[[2, 3, 6, 7]] += sums[[1, 1, 5, 5]]
+    sums[4:] += sums[3]
+    t = u * sums[-1]
+    lane = int(np.count_nonzero(sums <= t))
+    left = min(t - sums[lane - 1] if lane else t, lanes[lane] * BELOW_ONE)
+    return int(np.count_nonzero(cumulative[:-1, lane] <= left)) * LANES + lane
 
 
 def to_factor(exponent: Float32) -> tuple[Float32, Float32]:
@@ -150,24 +144,38 @@ class Chain:
         size = self.length / (f32(8) * max(pull * pull, f32(1)))
         self.block_size = max(1, int(size))
 
+    @property
+    def few(self) -> bool:
+        """Whether 2ΣC is kept, rather than computed for the two topics of a move."""
+        return len(self.model.cost) <= FEW_TASKS
+
     def sigma_counts(self, k: int) -> Float32:
         """2 (ΣC)_k for every task."""
-        twice = f32(2) * self.model.sigma[k]
-        if twice.shape[1] <= FEW_TASKS:
-            return np.array([rows_sum(self.counts * padded(column)) for column in twice.T], np.float32)
-        total = np.zeros(twice.shape[1], np.float32)
-        for count, row in zip(self.counts, twice, strict=False):
+        total = np.zeros(len(self.model.cost), np.float32)
+        for count, row in zip(self.counts, f32(2) * self.model.sigma[k], strict=False):
             total += count * row
         return total
 
     def refresh(self) -> None:
         """μᵀC and CᵀΣC from the counts."""
-        self.mean = np.zeros(self.model.mu.shape[1], np.float32)
+        mu = self.model.mu
+        if self.few:
+            self.product = np.zeros_like(mu)  # (K, T): 2ΣC
+            for count, rows in zip(self.counts, f32(2) * self.model.sigma, strict=False):
+                self.product += count * rows
+            self.mean = self.dot_counts(mu)
+            self.square = f32(0.5) * self.dot_counts(self.product)
+            return
+        self.mean = np.zeros(mu.shape[1], np.float32)
         square = np.zeros_like(self.mean)
         for k in np.flatnonzero(self.counts):
-            self.mean += self.counts[k] * self.model.mu[k]
+            self.mean += self.counts[k] * mu[k]
             square += self.counts[k] * self.sigma_counts(int(k))
         self.square = f32(0.5) * square
+
+    def dot_counts(self, x: Float32) -> Float32:
+        """Cᵀx of every column."""
+        return np.array([rows_sum(self.counts * padded(column)) for column in x.T], np.float32)
 
     def penalties(self, mean: Float32, square: Float32) -> Float32:
         """Return the penalty of every hinge: scale √x [MED-3] or, given λ, scale x [MED-1]."""
@@ -219,19 +227,31 @@ class Chain:
 
         `own` (T,) is what else CᵀΣC gains, where the model's covariance is not the whole of Σ.
         """
-        mu, diagonal = self.model.mu, self.model.sigma
+        mu, sigma = self.model.mu, self.model.sigma
         mean = self.mean + (mu[k] - mu[j])
-        change = (self.sigma_counts(k) + diagonal[k, k]) - (self.sigma_counts(j) + diagonal[j, j])
+        if self.few:
+            apart = (sigma[k, k] + sigma[j, j]) - f32(2) * sigma[j, k]
+            change = (self.product[k] - self.product[j]) + apart
+        else:
+            change = (self.sigma_counts(k) + sigma[k, k]) - (self.sigma_counts(j) + sigma[j, j])
         square = self.square + (change if own is None else change + own)
         penalty = self.penalties(mean, square)
-        more = np.zeros((2, *padded(self.mean).shape), np.float32)
-        more[self.number, self.task] = penalty - self.penalty
-        by_block = more.reshape(2, -1, LANES).transpose(1, 0, 2)
-        log_ratio = (self.residual[k] - self.residual[j]) - rows_sum(by_block) * (f32(1) / self.length)
+        more = self.sum_over_hinges(penalty - self.penalty)
+        log_ratio = (self.residual[k] - self.residual[j]) - more * (f32(1) / self.length)
         if u >= f32(1) + log_ratio and u >= exp32(log_ratio):
             return False
         self.mean, self.square, self.penalty = mean, square, penalty
+        if self.few:
+            self.product += f32(2) * sigma[k] - f32(2) * sigma[j]
         return True
+
+    def sum_over_hinges(self, x: Float32) -> np.float32:
+        """Sum task by task if they are few, else eight tasks at a time."""
+        by_task = np.zeros((2, *padded(self.mean).shape), np.float32)
+        by_task[self.number, self.task] = x
+        if self.few:
+            return f32(np.cumsum(by_task.T, dtype=np.float32)[-1])
+        return rows_sum(by_task.reshape(2, -1, LANES).transpose(1, 0, 2))
 
     # sweeps
 
