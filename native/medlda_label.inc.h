@@ -251,7 +251,8 @@ struct Labelled {
   // own(b): what else C'Sigma C gains in tasks b to b + 7, where the model's Sigma is not the whole of it.
   template <class Own>
   bool accepts(int i, uint32_t j, uint32_t k, Own&& own) const {
-    return model.n_tasks <= kFewTasks ? accepts_few(i, j, k, own(0)) : accepts_many(i, j, k, own);
+    if (model.n_tasks * model.n_hinges == 1) return accepts_few<true>(i, j, k, own(0));
+    return model.n_tasks <= kFewTasks ? accepts_few<false>(i, j, k, own(0)) : accepts_many(i, j, k, own);
   }
 
  private:
@@ -261,39 +262,38 @@ struct Labelled {
     return chain.accept[i] < 1.f + log_ratio || chain.accept[i] < exp32(log_ratio);
   }
 
-  inline bool accepts_few(int i, uint32_t j, uint32_t k, const Lanes& own) const {
-    const int T = model.n_tasks, width = model.topic_width;
-    const float *sigma_j = model.sigma2 + j * T * width, *sigma_k = model.sigma2 + k * T * width;
-    const float *mu_j = model.mu_by_topic + j * model.task_width, *mu_k = model.mu_by_topic + k * model.task_width;
-    const float *diag_j = model.sigma_diag + j * model.task_width, *diag_k = model.sigma_diag + k * model.task_width;
-    float more = 0.f;
-    for (int task = 0; task < T; ++task) {
+  // One: one task with one hinge, and all of this is in registers.
+  template <bool One>
+  __attribute__((noinline)) bool accepts_few(int i, uint32_t j, uint32_t k, const Lanes& own) const {
+    const int n_tasks = One ? 1 : model.n_tasks, n_hinges = One ? 1 : model.n_hinges;
+    const int width = model.topic_width, task_width = model.task_width;
+    const float *sigma_j = model.sigma2 + j * n_tasks * width, *sigma_k = model.sigma2 + k * n_tasks * width;
+    float mean[kFewTasks], square[kFewTasks], penalties[2][kFewTasks], more = 0.f;
+    for (int task = 0; task < n_tasks; ++task) {
+      const uint32_t at_j = j * task_width + task, at_k = k * task_width + task;
       const float* product = chain.product + task * width;
-      const float apart = (diag_k[task] + diag_j[task]) - sigma_j[task * width + k];
-      const float change = (product[k] - product[j]) + apart;
-      chain.next_mean[task] = chain.mean[task] + (mu_k[task] - mu_j[task]);
-      chain.next_square[task] = chain.square[task] + (change + own[task]);
-      for (int h = 0; h < model.n_hinges; ++h) {
-        const int at = h * model.task_width + task;
-        const float gap = chain.target[at] - chain.next_mean[task];
-        chain.next_penalty[at] = penalty<Augmented>(chain.scale[at], gap, chain.next_square[task]);
-        more += chain.next_penalty[at] - chain.penalty[at];
+      const float apart = (model.sigma_diag[at_k] + model.sigma_diag[at_j]) - sigma_j[task * width + k];
+      mean[task] = chain.mean[task] + (model.mu_by_topic[at_k] - model.mu_by_topic[at_j]);
+      square[task] = chain.square[task] + (((product[k] - product[j]) + apart) + own[task]);
+      for (int h = 0; h < n_hinges; ++h) {
+        const int at = h * task_width + task;
+        penalties[h][task] = penalty<Augmented>(chain.scale[at], chain.target[at] - mean[task], square[task]);
+        more += penalties[h][task] - chain.penalty[at];
       }
     }
     if (!agrees(i, j, k, more)) return false;
-    for (int task = 0; task < T; ++task) {
-      chain.mean[task] = chain.next_mean[task];
-      chain.square[task] = chain.next_square[task];
-      for (int h = 0; h < model.n_hinges; ++h)
-        chain.penalty[h * model.task_width + task] = chain.next_penalty[h * model.task_width + task];
+    for (int task = 0; task < n_tasks; ++task) {
+      chain.mean[task] = mean[task];
+      chain.square[task] = square[task];
+      for (int h = 0; h < n_hinges; ++h) chain.penalty[h * task_width + task] = penalties[h][task];
     }
-    for (int at = 0; at < T * width; at += kLanes)
+    for (int at = 0; at < n_tasks * width; at += kLanes)
       lanes(chain.product + at) += lanes(sigma_k + at) - lanes(sigma_j + at);
     return true;
   }
 
   template <class Own>
-  inline bool accepts_many(int i, uint32_t j, uint32_t k, Own&& own) const {
+  __attribute__((noinline)) bool accepts_many(int i, uint32_t j, uint32_t k, Own&& own) const {
     const float *mu_j = model.mu_by_topic + j * model.task_width, *mu_k = model.mu_by_topic + k * model.task_width;
     const float *diag_j = model.sigma_diag + j * model.task_width, *diag_k = model.sigma_diag + k * model.task_width;
     Lanes more = {};

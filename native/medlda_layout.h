@@ -62,11 +62,11 @@ struct Layout {
 class ChainMemory {
  public:
   ChainMemory(const MedldaModel& model, int64_t longest) {
-    const size_t n = longest, Kp = model.topic_width, Tp = model.task_width;
+    const size_t n = longest, n_uniform = (n + 31) / 32 * 32, Kp = model.topic_width, Tp = model.task_width;
     words_.resize(n + 8);
     near_.resize(2 * Tp);
     topics_.resize(n);
-    floats_.resize(8 + 2 * whole_lanes(n + 4) + (6 + kFewTasks) * Kp + 20 * Tp);
+    floats_.resize(8 + 2 * n_uniform + (6 + kFewTasks) * Kp + 20 * Tp);
     totals_.resize(Kp);
     present_.resize((Kp + 63) / 64);
     float* next = floats_.data();
@@ -78,7 +78,7 @@ class ChainMemory {
     chain.present = present_.data();
     chain.room = take(8);
     chain.product = take(kFewTasks * Kp);
-    for (float** p : {&chain.uniform, &chain.accept}) *p = take(whole_lanes(n + 4));
+    for (float** p : {&chain.uniform, &chain.accept}) *p = take(n_uniform);
     for (float** p : {&chain.counts, &chain.cumulative, &chain.factor, &chain.residual, &chain.linear,
                       &chain.straight})
       *p = take(Kp);

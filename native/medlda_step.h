@@ -74,7 +74,7 @@ struct MedldaChain {
   int n;                                 // tokens
   int32_t* word;                         // (n + 8)
   uint32_t* topic;                       // (n)
-  float *uniform, *accept;               // (n + 4): one number to draw a topic, one to accept it
+  float *uniform, *accept;               // (n + 31): one number to draw a topic, one to accept it
   float *counts, *cumulative, *factor;   // (Kp): C, running sums of the candidates' weights, label factor
   float* room;                           // (8): for the draw of a topic
   float* residual;                       // (Kp): exponent of the target less that of the factor, where linear

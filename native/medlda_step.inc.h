@@ -3,6 +3,7 @@
 #include "medlda_draw.inc.h"
 #include "medlda_label.inc.h"
 #include "medlda_step.h"
+#include "medlda_uniform.inc.h"
 #include "sampling.h"
 
 namespace bayespa {
@@ -103,13 +104,8 @@ void sweep_rows(const MedldaModel& model, const MedldaChain (&chains)[kTogether]
   }
 }
 
-// A block of four numbers to four tokens, addressed by (token, sweep, document, round).
 void fill_uniform(const MedldaStep& step, uint64_t key, uint32_t sweep, const MedldaChain& chain, float* out) {
-  const uint32_t n_blocks = (static_cast<uint32_t>(chain.n) + 3) / 4;
-  for (uint32_t b = 0; b < n_blocks; ++b) {
-    const Block block = philox(key, b, sweep, step.documents.ids[chain.document], step.round);
-    for (int j = 0; j < 4; ++j) out[4 * b + j] = uniform32(block.word[j]);
-  }
+  fill_uniform(key, sweep, step.documents.ids[chain.document], step.round, chain.n, out);
 }
 
 // One hinge: zeta = sign (target - mu'zbar). A label y with margin epsilon has sign y and target y epsilon; a

@@ -257,10 +257,11 @@ class Chain:
 
     def uniforms(self, key: int) -> Float32:
         """One number for each token, addressed by (token, sweep, document, round)."""
-        blocks = np.zeros((-(-self.n // 4), 4), np.uint32)
+        blocks = np.zeros((LANES * -(-self.n // (4 * LANES)), 4), np.uint32)  # eight to 32 tokens
         blocks[:, 0] = np.arange(len(blocks))
         blocks[:, 1:] = self.sweep, self.document, self.model.schedule.round
-        return uniform32(philox(key, blocks)).ravel()[: self.n]
+        words = philox(key, blocks).reshape(-1, LANES, 4).transpose(0, 2, 1)
+        return uniform32(words).ravel()[: self.n]
 
     def begin_sweep(self) -> None:
         """Draw what a sweep with labels needs beside topics."""
