@@ -36,7 +36,7 @@ def rows_sum(x: Float32) -> np.float32:
     """Sum over rows of lanes, then over the lanes by halves."""
     lanes = np.cumsum(x.reshape(-1, LANES), axis=0, dtype=np.float32)[-1]
     four = lanes[:4] + lanes[4:]
-    return (four[0] + four[2]) + (four[1] + four[3])
+    return f32((four[0] + four[2]) + (four[1] + four[3]))
 
 
 def draw(u: np.float32, weights: Float32) -> int:
