@@ -9,6 +9,8 @@
 namespace bayespa {
 namespace {  // internal to each kernel file: an AVX copy must never be linked into baseline code
 
+#define BAYESPA_INLINE inline __attribute__((always_inline))  // vectors stay in registers
+
 constexpr int kLanes = 8;
 typedef float Lanes __attribute__((vector_size(32), aligned(4), may_alias));  // aligned(4): loads from any float*
 
@@ -35,6 +37,28 @@ inline Lanes select(const LanesInt& mask, const Lanes& yes, const Lanes& no) {
 }
 #endif
 
+// Bit l: whether lane l of a mask is set.
+inline uint32_t bits(const LanesInt& mask) {
+#if defined __AVX__
+  return static_cast<uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<Lanes>(mask)));
+#elif defined __SSE2__
+  const QuadInt low = __builtin_shufflevector(mask, mask, 0, 1, 2, 3);
+  const QuadInt high = __builtin_shufflevector(mask, mask, 4, 5, 6, 7);
+  return static_cast<uint32_t>(__builtin_ia32_movmskps(reinterpret_cast<Quad>(low)) |
+                               __builtin_ia32_movmskps(reinterpret_cast<Quad>(high)) << 4);
+#else
+  uint32_t found = 0;
+  for (int l = 0; l < kLanes; ++l) found |= static_cast<uint32_t>(mask[l] & 1) << l;
+  return found;
+#endif
+}
+
+// Calls visit(l) for every bit l that is set, in ascending order.
+template <class Word, class Visit>
+inline void for_bits(Word word, Visit&& visit) {
+  for (; word != 0; word &= word - 1) visit(__builtin_ctzll(word));
+}
+
 inline Lanes larger(const Lanes& a, const Lanes& b) { return select(at_most(b, a), a, b); }
 inline Lanes smaller(const Lanes& a, const Lanes& b) { return select(at_most(a, b), a, b); }
 
@@ -51,14 +75,6 @@ inline Lanes root(Lanes x) {
 template <int... Index>
 inline Lanes shuffle(const Lanes& a, const Lanes& b) {
   return __builtin_shufflevector(a, b, Index...);
-}
-
-inline Lanes halves(float a, float b) { return Lanes{a, a, a, a, b, b, b, b}; }
-
-// Lane I of each half, repeated in it.
-template <int I>
-inline Lanes spread(const Lanes& x) {
-  return shuffle<I, I, I, I, I + 4, I + 4, I + 4, I + 4>(x, x);
 }
 
 // The sum of the lanes by halves, 8 -> 4 -> 2 -> 1.

@@ -48,11 +48,13 @@ struct PooledLabel {
 
 // The labels of one document as its tokens find them: `before` says whether the factor has changed.
 struct NoLabel : Unlabelled {
+  using Unlabelled::Unlabelled;
   bool before(int) { return false; }
   void moved(uint32_t, float) {}
 };
 
 struct TiltedLabel : FixedTilt {
+  using FixedTilt::FixedTilt;
   bool before(int i) { return i == 0; }
   void moved(uint32_t, float) {}
 };
@@ -115,10 +117,7 @@ class HdpWalk {
       sums += weight;
       lanes(cumulative_ + at) = sums;
     }
-    const Weights weights = {sums, cumulative_, u};
-    uint32_t topics[2];
-    draw(weights, weights, width_, topics);
-    return topics[0];
+    return draw(u, sums, cumulative_, width_, chain_.room);
   }
 
   inline void count(float* row, uint32_t k, float amount) {
@@ -212,12 +211,12 @@ bool attach(const MedhdpStep& step, const MedhdpSweep& sweep, const MedhdpShard&
 void walk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain) {
   const MedldaModel& model = step.labels.model;
   if (sweep.first) {
-    HdpWalk<true, NoLabel>(step, sweep, shard, chain, {}).run();
+    HdpWalk<true, NoLabel>(step, sweep, shard, chain, {model, chain}).run();
   } else if (sweep.phase == 1 && model.sampler == MedldaSampler::averaging && model.n_tasks > 0) {
     attach_tilt(step.labels, chain);
-    HdpWalk<false, TiltedLabel>(step, sweep, shard, chain, {}).run();
+    HdpWalk<false, TiltedLabel>(step, sweep, shard, chain, {model, chain}).run();
   } else if (sweep.phase == 0 || !attach(step, sweep, shard, chain)) {
-    HdpWalk<false, NoLabel>(step, sweep, shard, chain, {}).run();
+    HdpWalk<false, NoLabel>(step, sweep, shard, chain, {model, chain}).run();
   } else if (model.sampler == MedldaSampler::augmented) {
     HdpWalk<false, PooledLabel<true>>(step, sweep, shard, chain, {step, shard, chain}).run();
   } else {

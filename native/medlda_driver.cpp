@@ -61,8 +61,9 @@ void medlda_step(const MedldaKernels& kernels, const MedldaInput& in, const Medl
     for (int p = 0; p < 2; ++p) std::fill(scalars[p].begin(), scalars[p].end(), 0.f);  // empty documents write nothing
     std::atomic<int64_t> next{0};
     parallel_for(n_workers, n_workers, [&](int w) {
-      ChainMemory memory[2] = {{model, longest}, {model, longest}};
-      MedldaChain chains[2] = {memory[0].chain, memory[1].chain};
+      std::vector<ChainMemory> memory;
+      MedldaChain chains[kTogether];
+      for (MedldaChain& chain : chains) chain = memory.emplace_back(model, longest).chain;
       for (int p = 0; p < 2; ++p) {
         if (outputs[p].topic_word == nullptr) continue;
         if (w > 0) counted[p][w].resize(cells);

@@ -16,7 +16,7 @@ constexpr float kLeast = 1e-30f;  // a squared distance is not 0
 template <class Visit>
 inline void for_present(const uint64_t* present, int n_topics, Visit&& visit) {
   for (int word = 0; 64 * word < n_topics; ++word)
-    for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) visit(64 * word + __builtin_ctzll(bits));
+    for_bits(present[word], [&](int bit) { visit(64 * word + bit); });
 }
 
 inline void mark(uint64_t* present, uint32_t k, bool is_present) {
@@ -24,56 +24,52 @@ inline void mark(uint64_t* present, uint32_t k, bool is_present) {
   present[k / 64] = is_present ? present[k / 64] | bit : present[k / 64] & ~bit;
 }
 
-// 2 (Sigma C)_j and 2 (Sigma C)_k, tasks in the lanes.
+// 2 (Sigma C)_j and 2 (Sigma C)_k, tasks b to b + 7 in the lanes; for more than kFewTasks.
 struct Products {
   Lanes j, k;
 };
 
-struct Covariance {
-  int64_t n_topics, n_tasks, topic_width, task_width;
-  const float *sigma2, *counts;
-  const uint64_t* present;
+inline Products times_counts(const MedldaModel& model, const MedldaChain& chain, uint32_t j, uint32_t k, int b) {
+  const int64_t n_topics = model.n_topics, width = model.task_width;
+  const float *row_j = model.sigma2 + j * n_topics * width + b, *row_k = model.sigma2 + k * n_topics * width + b;
+  const float* counts = chain.counts;
+  Products p = {};
+  for_present(chain.present, model.n_topics, [&](int64_t l) {
+    p.j += counts[l] * lanes(row_j + l * width);
+    p.k += counts[l] * lanes(row_k + l * width);
+  });
+  return p;
+}
 
-  Covariance(const MedldaModel& model, const MedldaChain& chain)
-      : n_topics(model.n_topics), n_tasks(model.n_tasks), topic_width(model.topic_width),
-        task_width(model.task_width), sigma2(model.sigma2), counts(chain.counts), present(chain.present) {}
-
-  // For tasks b to b + 7.
-  inline Products times_counts(uint32_t j, uint32_t k, int b) const {
-    Products p = {};
-    if (n_tasks <= kFewTasks) {  // topics in the lanes
-      const float *row_j = sigma2 + j * n_tasks * topic_width, *row_k = sigma2 + k * n_tasks * topic_width;
-      for (int task = 0; task < n_tasks; ++task, row_j += topic_width, row_k += topic_width) {
-        Lanes of_j = {}, of_k = {};
-        for (int at = 0; at < topic_width; at += kLanes) {
-          of_j += lanes(counts + at) * lanes(row_j + at);
-          of_k += lanes(counts + at) * lanes(row_k + at);
-        }
-        p.j += sum(of_j) * one_hot(task);
-        p.k += sum(of_k) * one_hot(task);
-      }
-      return p;
+// 2 Sigma C of a few tasks is kept for all topics, which are in the lanes.
+void refresh_few(const MedldaModel& model, const MedldaChain& chain) {
+  const int width = model.topic_width;
+  for (int task = 0; task < model.n_tasks; ++task) {
+    Lanes mean = {}, square = {};
+    for (int at = 0; at < width; at += kLanes) {
+      Lanes product = {};
+      for_present(chain.present, model.n_topics, [&](int64_t k) {
+        product += chain.counts[k] * lanes(model.sigma2 + (k * model.n_tasks + task) * width + at);
+      });
+      lanes(chain.product + task * width + at) = product;
+      mean += lanes(chain.counts + at) * lanes(model.mu + task * width + at);
+      square += lanes(chain.counts + at) * product;
     }
-    const float* row_j = sigma2 + j * n_topics * task_width + b;
-    const float* row_k = sigma2 + k * n_topics * task_width + b;
-    for_present(present, n_topics, [&](int64_t l) {
-      p.j += counts[l] * lanes(row_j + l * task_width);
-      p.k += counts[l] * lanes(row_k + l * task_width);
-    });
-    return p;
+    chain.mean[task] = sum(mean);
+    chain.square[task] = 0.5f * sum(square);
   }
-};
+}
 
 // mu'C and C'Sigma C from the counts: once a sweep, so that rounding errors of the updates do not pile up.
 void refresh(const MedldaModel& model, const MedldaChain& chain) {
   const int64_t width = model.task_width;
-  const Covariance covariance(model, chain);
   for (int k = 0; k < model.n_topics; ++k) mark(chain.present, k, chain.counts[k] > 0.f);
+  if (model.n_tasks <= kFewTasks) return refresh_few(model, chain);
   for (int b = 0; b < width; b += kLanes) {
     Lanes mean = {}, square = {};
     for_present(chain.present, model.n_topics, [&](int64_t k) {
       mean += chain.counts[k] * lanes(model.mu_by_topic + k * width + b);
-      square += chain.counts[k] * covariance.times_counts(k, k, b).k;
+      square += chain.counts[k] * times_counts(model, chain, k, k, b).k;
     });
     lanes(chain.mean + b) = mean;
     lanes(chain.square + b) = 0.5f * square;
@@ -85,6 +81,12 @@ template <bool Augmented>
 inline Lanes penalty(const Lanes& scale, const Lanes& gap, const Lanes& square) {
   const Lanes x = larger(gap * gap + square, Lanes{} + kLeast);
   return Augmented ? scale * x : scale * root(x);
+}
+
+template <bool Augmented>
+inline float penalty(float scale, float gap, float square) {
+  const float x = gap * gap + square, distance = x > kLeast ? x : kLeast;
+  return Augmented ? scale * distance : scale * __builtin_sqrtf(distance);
 }
 
 template <bool Augmented>
@@ -105,6 +107,19 @@ void fix_proposal(const MedldaModel& model, const MedldaChain& chain) {
   }
 }
 
+// Before the first proposal of a sweep no hinge is known to be straight.
+void start_proposals(const MedldaModel& model, const MedldaChain& chain) {
+  for (int h = 0; h < model.n_hinges; ++h)
+    for (int t = 0; t < model.task_width; ++t) {
+      const int hinge = h * model.task_width + t;
+      const bool has = chain.sign[hinge] != 0.f;  // what is no hinge stays on one side
+      chain.side[hinge] = has ? 0.f : 1.f;
+      chain.reach[hinge] = has ? model.mu_largest[t] + chain.width[t] : -__builtin_inff();
+      if (has && model.sampler == MedldaSampler::augmented) chain.reach[hinge] = __builtin_inff();  // never straight
+    }
+  for (int k = 0; k < model.topic_width; ++k) chain.straight[k] = chain.linear[k];
+}
+
 // exponent - its largest, not below the floor, and exp of that.
 inline void to_factor(float* exponent, float* factor, int n_topics, int width) {
   for (int k = n_topics; k < width; ++k) exponent[k] = exponent[0];
@@ -123,12 +138,14 @@ inline void to_factor(float* exponent, float* factor, int n_topics, int width) {
 // while the counts are without it.
 struct Unlabelled {
   static constexpr bool has_factor = false, has_target = false;
+  Unlabelled(const MedldaModel&, const MedldaChain&) {}
   void before(int) {}
   bool accepts(int, uint32_t, uint32_t) const { return true; }
 };
 
 struct FixedTilt {  // [MED-7]: the factor is the target's, whatever the state
   static constexpr bool has_factor = true, has_target = false;
+  FixedTilt(const MedldaModel&, const MedldaChain&) {}
   void before(int) {}
   bool accepts(int, uint32_t, uint32_t) const { return true; }
 };
@@ -157,15 +174,14 @@ struct Labelled {
   static constexpr bool has_factor = true, has_target = true;
   const MedldaModel model;  // copies, not references: a store of floats might change what those refer to
   const MedldaChain chain;
-  const Covariance covariance;
   const int block_size;
   const float per_token;
   int next_block = 0;
+  bool curved = true;  // the factor is not that of chain.straight alone
 
   Labelled(const MedldaModel& model, const MedldaChain& chain)
       : model(model),
         chain(chain),
-        covariance(model, chain),
         block_size(block_size_of(model, chain)),
         per_token(1.f / static_cast<float>(chain.n)) {}
 
@@ -182,24 +198,46 @@ struct Labelled {
     return (far - near) + near * near * chain.curvature[task];
   }
 
-  __attribute__((noinline)) void propose(int begin, int end) const {
+  // [MED-5] A task whose margin no candidate could bring near its hinge pulls linearly (if violated) or not at all (if
+  // met): it is part of chain.straight until it changes sides, and costs nothing in between. Where all tasks are like
+  // that, the factor stays what it is.
+  __attribute__((noinline)) void propose(int begin, int end) {
     const int others = chain.n - (end - begin);
     const float to_others = others > 0 ? static_cast<float>(chain.n - 1) / static_cast<float>(others) : 0.f;
-    float* gap = chain.next_penalty;
+    float *gap = chain.next_penalty, *rest = chain.next_mean;
     for (int b = 0; b < model.task_width; b += kLanes) {
-      Lanes rest = lanes(chain.mean + b);
-      for (int i = begin; i < end; ++i) rest -= lanes(model.mu_by_topic + chain.topic[i] * model.task_width + b);
-      for (int h = 0; h < model.n_hinges; ++h)
-        lanes(gap + h * model.task_width + b) = lanes(chain.target + h * model.task_width + b) - to_others * rest;
+      Lanes mean = lanes(chain.mean + b);
+      for (int i = begin; i < end; ++i) mean -= lanes(model.mu_by_topic + chain.topic[i] * model.task_width + b);
+      lanes(rest + b) = mean;
     }
+    int n_near = 0;
+    bool moved = false;
+    for (int h = 0; h < model.n_hinges; ++h)
+      for (int b = 0; b < model.task_width; b += kLanes) {
+        const int at = h * model.task_width + b;
+        const Lanes x = lanes(chain.target + at) - to_others * lanes(rest + b), reach = lanes(chain.reach + at);
+        const LanesInt not_above = at_most(x, reach), not_below = at_most(-reach, x);
+        const Lanes before = lanes(chain.side + at);
+        const Lanes side = select(not_above, select(not_below, Lanes{}, Lanes{} - 1.f), Lanes{} + 1.f);
+        lanes(gap + at) = x;
+        lanes(chain.side + at) = side;
+        for_bits(bits(not_above & not_below), [&](int l) { chain.near[n_near++] = at + l; });
+        for_bits(bits(side != before), [&](int l) {
+          const float change = (chain.side[at + l] - before[l]) * chain.scale[at + l] * per_token;
+          const float* mu = model.mu + (b + l) * model.topic_width;
+          for (int k = 0; k < model.topic_width; k += kLanes) lanes(chain.straight + k) += change * lanes(mu + k);
+          moved = true;
+        });
+      }
+    if (!moved && !curved && n_near == 0) return;
+    curved = n_near > 0;
     for (int at = 0; at < model.topic_width; at += kLanes) {
       Lanes sum = {};
-      for (int h = 0; h < model.n_hinges; ++h)
-        for (int task = 0; task < model.n_tasks; ++task) {
-          const int hinge = h * model.task_width + task;
-          sum += chain.scale[hinge] * distance(gap[hinge] - lanes(model.mu + task * model.topic_width + at), task);
-        }
-      lanes(chain.residual + at) = lanes(chain.linear + at) - per_token * sum;
+      for (int m = 0; m < n_near; ++m) {
+        const int hinge = chain.near[m], task = hinge < model.task_width ? hinge : hinge - model.task_width;
+        sum += chain.scale[hinge] * distance(gap[hinge] - lanes(model.mu + task * model.topic_width + at), task);
+      }
+      lanes(chain.residual + at) = lanes(chain.straight + at) - per_token * sum;
     }
     to_factor(chain.residual, chain.factor, model.n_topics, model.topic_width);
     for (int at = 0; at < model.topic_width; at += kLanes)
@@ -210,14 +248,57 @@ struct Labelled {
     return accepts(i, j, k, [](int) { return Lanes{}; });
   }
 
-  // own(b): what else C'Sigma C gains in tasks b to b + 7, where `covariance` is not the whole of Sigma.
+  // own(b): what else C'Sigma C gains in tasks b to b + 7, where the model's Sigma is not the whole of it.
   template <class Own>
-  inline bool accepts(int i, uint32_t j, uint32_t k, Own&& own) const {
+  bool accepts(int i, uint32_t j, uint32_t k, Own&& own) const {
+    if (model.n_tasks * model.n_hinges == 1) return accepts_few<true>(i, j, k, own(0));
+    return model.n_tasks <= kFewTasks ? accepts_few<false>(i, j, k, own(0)) : accepts_many(i, j, k, own);
+  }
+
+ private:
+  bool agrees(int i, uint32_t j, uint32_t k, float more) const {
+    const float log_ratio = (chain.residual[k] - chain.residual[j]) - more * per_token;
+    // exp(x) >= 1 + x spares the exponential of nearly every token.
+    return chain.accept[i] < 1.f + log_ratio || chain.accept[i] < exp32(log_ratio);
+  }
+
+  // One: one task with one hinge, and all of this is in registers.
+  template <bool One>
+  __attribute__((noinline)) bool accepts_few(int i, uint32_t j, uint32_t k, const Lanes& own) const {
+    const int n_tasks = One ? 1 : model.n_tasks, n_hinges = One ? 1 : model.n_hinges;
+    const int width = model.topic_width, task_width = model.task_width;
+    const float *sigma_j = model.sigma2 + j * n_tasks * width, *sigma_k = model.sigma2 + k * n_tasks * width;
+    float mean[kFewTasks], square[kFewTasks], penalties[2][kFewTasks], more = 0.f;
+    for (int task = 0; task < n_tasks; ++task) {
+      const uint32_t at_j = j * task_width + task, at_k = k * task_width + task;
+      const float* product = chain.product + task * width;
+      const float apart = (model.sigma_diag[at_k] + model.sigma_diag[at_j]) - sigma_j[task * width + k];
+      mean[task] = chain.mean[task] + (model.mu_by_topic[at_k] - model.mu_by_topic[at_j]);
+      square[task] = chain.square[task] + (((product[k] - product[j]) + apart) + own[task]);
+      for (int h = 0; h < n_hinges; ++h) {
+        const int at = h * task_width + task;
+        penalties[h][task] = penalty<Augmented>(chain.scale[at], chain.target[at] - mean[task], square[task]);
+        more += penalties[h][task] - chain.penalty[at];
+      }
+    }
+    if (!agrees(i, j, k, more)) return false;
+    for (int task = 0; task < n_tasks; ++task) {
+      chain.mean[task] = mean[task];
+      chain.square[task] = square[task];
+      for (int h = 0; h < n_hinges; ++h) chain.penalty[h * task_width + task] = penalties[h][task];
+    }
+    for (int at = 0; at < n_tasks * width; at += kLanes)
+      lanes(chain.product + at) += lanes(sigma_k + at) - lanes(sigma_j + at);
+    return true;
+  }
+
+  template <class Own>
+  __attribute__((noinline)) bool accepts_many(int i, uint32_t j, uint32_t k, Own&& own) const {
     const float *mu_j = model.mu_by_topic + j * model.task_width, *mu_k = model.mu_by_topic + k * model.task_width;
     const float *diag_j = model.sigma_diag + j * model.task_width, *diag_k = model.sigma_diag + k * model.task_width;
     Lanes more = {};
     for (int b = 0; b < model.task_width; b += kLanes) {
-      const Products without = covariance.times_counts(j, k, b);
+      const Products without = times_counts(model, chain, j, k, b);
       const Lanes change = (without.k + lanes(diag_k + b)) - (without.j + lanes(diag_j + b));
       const Lanes new_mean = lanes(chain.mean + b) + (lanes(mu_k + b) - lanes(mu_j + b));
       const Lanes new_square = lanes(chain.square + b) + (change + own(b));
@@ -231,9 +312,7 @@ struct Labelled {
         lanes(chain.next_penalty + at) = new_pen;
       }
     }
-    const float log_ratio = (chain.residual[k] - chain.residual[j]) - sum(more) * per_token;
-    // exp(x) >= 1 + x spares the exponential of nearly every token.
-    if (chain.accept[i] >= 1.f + log_ratio && chain.accept[i] >= exp32(log_ratio)) return false;
+    if (!agrees(i, j, k, sum(more))) return false;
     for (int b = 0; b < model.task_width; b += kLanes) {
       lanes(chain.mean + b) = lanes(chain.next_mean + b);
       lanes(chain.square + b) = lanes(chain.next_square + b);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <vector>
 
@@ -27,7 +28,7 @@ using Floats = std::vector<float, AlignedAllocator<float>>;
 
 // The posterior of the weights in the layouts that the kernels read.
 struct Layout {
-  Floats alpha, mu, mu_by_topic, sigma2, sigma_diag, cost;
+  Floats alpha, mu, mu_by_topic, sigma2, sigma_diag, mu_largest, cost;
   MedldaModel model;
 
   explicit Layout(const MedldaInput& in) {
@@ -39,19 +40,21 @@ struct Layout {
     mu.assign(T * Kp, 0.f);
     mu_by_topic.assign(K * Tp, 0.f);
     sigma_diag.assign(K * Tp, 0.f);
+    mu_largest.assign(Tp, 0.f);
     const bool few = T <= kFewTasks;
     sigma2.assign(few ? K * T * Kp : K * K * Tp, 0.f);
     for (size_t task = 0; task < T; ++task)
       for (size_t j = 0; j < K; ++j) {
         mu[task * Kp + j] = mu_by_topic[j * Tp + task] = static_cast<float>(in.mean[task * K + j]);
+        mu_largest[task] = std::max(mu_largest[task], std::abs(mu[task * Kp + j]));
         const double* row = in.covariance + (task * K + j) * K;
         sigma_diag[j * Tp + task] = static_cast<float>(row[j]);
         for (size_t k = 0; k < K; ++k)
           sigma2[few ? (j * T + task) * Kp + k : (j * K + k) * Tp + task] = static_cast<float>(2. * row[k]);
       }
     model = {in.n_topics, in.n_tasks, static_cast<int>(Kp), static_cast<int>(Tp), in.phi, alpha.data(), mu.data(),
-             mu_by_topic.data(), sigma2.data(), sigma_diag.data(), cost.data(), static_cast<float>(in.margin),
-             in.regression ? 2 : 1, in.sampler};
+             mu_by_topic.data(), sigma2.data(), sigma_diag.data(), mu_largest.data(), cost.data(),
+             static_cast<float>(in.margin), in.regression ? 2 : 1, in.sampler};
   }
 };
 
@@ -59,30 +62,38 @@ struct Layout {
 class ChainMemory {
  public:
   ChainMemory(const MedldaModel& model, int64_t longest) {
-    const size_t n = longest, Kp = model.topic_width, Tp = model.task_width;
+    const size_t n = longest, n_uniform = (n + 31) / 32 * 32, Kp = model.topic_width, Tp = model.task_width;
     words_.resize(n + 8);
+    near_.resize(2 * Tp);
     topics_.resize(n);
-    floats_.resize(2 * whole_lanes(n + 4) + 5 * Kp + 16 * Tp);
+    floats_.resize(8 + 2 * n_uniform + (6 + kFewTasks) * Kp + 20 * Tp);
     totals_.resize(Kp);
     present_.resize((Kp + 63) / 64);
     float* next = floats_.data();
     const auto take = [&](size_t size) { return (next += size) - size; };
     chain.word = words_.data();
     chain.topic = topics_.data();
+    chain.near = near_.data();
     chain.total = totals_.data();
     chain.present = present_.data();
-    for (float** p : {&chain.uniform, &chain.accept}) *p = take(whole_lanes(n + 4));
-    for (float** p : {&chain.counts, &chain.cumulative, &chain.factor, &chain.residual, &chain.linear}) *p = take(Kp);
+    chain.room = take(8);
+    chain.product = take(kFewTasks * Kp);
+    for (float** p : {&chain.uniform, &chain.accept}) *p = take(n_uniform);
+    for (float** p : {&chain.counts, &chain.cumulative, &chain.factor, &chain.residual, &chain.linear,
+                      &chain.straight})
+      *p = take(Kp);
     for (float** p :
          {&chain.mean, &chain.square, &chain.width, &chain.curvature, &chain.next_mean, &chain.next_square})
       *p = take(Tp);
-    for (float** p : {&chain.sign, &chain.target, &chain.scale, &chain.penalty, &chain.next_penalty}) *p = take(2 * Tp);
+    for (float** p : {&chain.sign, &chain.target, &chain.scale, &chain.penalty, &chain.next_penalty, &chain.reach,
+                      &chain.side})
+      *p = take(2 * Tp);
   }
 
   MedldaChain chain = {};
 
  private:
-  std::vector<int32_t> words_;
+  std::vector<int32_t> words_, near_;
   std::vector<uint32_t> topics_;
   Floats floats_;
   std::vector<double> totals_;

@@ -16,6 +16,7 @@ enum class MedldaSampler : int32_t {
 };
 
 constexpr int kFewTasks = 4;
+constexpr int kTogether = 4;  // documents that are sampled in turns
 
 // Topics and tasks are padded to whole lanes: Kp and Tp are K and T rounded up to multiples of 8. What lies beyond is
 // 0; a padded topic is never drawn, a padded task costs nothing.
@@ -27,6 +28,7 @@ struct MedldaModel {
   const float* mu_by_topic;  // (K, Tp)
   const float* sigma2;       // twice the covariance: (K, T, Kp) for up to kFewTasks tasks, else (K, K, Tp)
   const float* sigma_diag;   // (K, Tp)
+  const float* mu_largest;   // (Tp), of |mu| over topics
   const float* cost;         // (Tp)
   float margin;
   int n_hinges;  // of a label: 1, or 2 for the epsilon-insensitive loss of regression [MED-8]
@@ -72,14 +74,19 @@ struct MedldaChain {
   int n;                                 // tokens
   int32_t* word;                         // (n + 8)
   uint32_t* topic;                       // (n)
-  float *uniform, *accept;               // (n + 4): one number to draw a topic, one to accept it
+  float *uniform, *accept;               // (n + 31): one number to draw a topic, one to accept it
   float *counts, *cumulative, *factor;   // (Kp): C, running sums of the candidates' weights, label factor
+  float* room;                           // (8): for the draw of a topic
   float* residual;                       // (Kp): exponent of the target less that of the factor, where linear
   float* linear;                         // (Kp): c sign mu / n summed over hinges
   double* total;                         // (Kp): C summed over kept sweeps
   uint64_t* present;                     // bit k: C_k > 0
   float *mean, *square;                  // (Tp): mu'C, C'Sigma C
+  float* product;                        // (T, Kp): 2 Sigma C, for up to kFewTasks tasks
   float *width, *curvature;              // (Tp): of the proposal's stand-in for a square root
+  float *reach, *side;                   // (2, Tp): gap beyond which a hinge is straight, and on which side it is
+  float* straight;                       // (Kp): `linear` and the hinges that are straight
+  int32_t* near;                         // (2 Tp): the hinges that are not
   float *next_mean, *next_square;        // (Tp): the same after a proposed move
   float *sign, *target, *scale;          // (2, Tp), of a hinge: its sign, target and penalty's scale (0: no hinge)
   float *penalty, *next_penalty;         // (2, Tp)
@@ -87,9 +94,9 @@ struct MedldaChain {
 };
 
 struct MedldaKernels {
-  // Documents order[begin, end), longest first, of a chunk that starts at document `chunk`; two at a time.
+  // Documents order[begin, end), longest first, of a chunk that starts at document `chunk`; kTogether at a time.
   void (*documents)(const MedldaStep& step, const int64_t* order, int64_t begin, int64_t end, int64_t chunk,
-                    MedldaChain (&chains)[2]);
+                    MedldaChain (&chains)[kTogether]);
   // Adds n records to one task's precision (K, K), shift (K) and loss (1).
   void (*accumulate)(const MedldaStep& step, int phase, int task, int64_t n, double* precision, double* shift,
                      double* loss);

@@ -3,6 +3,7 @@
 #include "medlda_draw.inc.h"
 #include "medlda_label.inc.h"
 #include "medlda_step.h"
+#include "medlda_uniform.inc.h"
 #include "sampling.h"
 
 namespace bayespa {
@@ -10,42 +11,46 @@ namespace {
 
 constexpr int kAhead = 6;  // tokens by which a word's factors are fetched before they are needed
 
-// One token after the other of one document. Holds copies of the pointers: the compiler must assume that a store of
-// floats changes whatever is behind a reference.
-template <bool First, class Label>
+// The tokens of one document, one after the other; Rows of candidate topics, or 0 if that is known at run time only.
+// Holds copies of the pointers: the compiler must assume that a store of floats changes whatever is behind a reference.
+template <int Rows, class Label>
 struct Walk {
-  const int n, width;
+  const int any_width;
+  const float taken;  // -1, or 0 in the first sweep: a token has no topic yet
   const float *alpha, *phi, *uniform, *factor;
   const int32_t* word;
   uint32_t* topic;
-  float *counts, *cumulative;
+  float *counts, *cumulative, *room;
   Label label;
 
-  Walk(const MedldaModel& model, const MedldaChain& chain, const Label& label)
-      : n(chain.n), width(model.topic_width), alpha(model.alpha), phi(model.phi), uniform(chain.uniform),
+  Walk(const MedldaModel& model, const MedldaChain& chain, float taken)
+      : any_width(model.topic_width), taken(taken), alpha(model.alpha), phi(model.phi), uniform(chain.uniform),
         factor(chain.factor), word(chain.word), topic(chain.topic), counts(chain.counts),
-        cumulative(chain.cumulative), label(label) {}
+        cumulative(chain.cumulative), room(chain.room), label(model, chain) {}
 
-  // In the first sweep the tokens arrive one by one; later each is taken out and drawn again.
-  inline Weights weigh(int i) {
-    const float* phi_word = phi + static_cast<int64_t>(word[i]) * width;
-    const float* phi_soon = phi + static_cast<int64_t>(word[i + kAhead]) * width;
-    for (int at = 0; at < width; at += 16) __builtin_prefetch(phi_soon + at);
-    if (!First) {
-      label.before(i);
-      add_at(counts, topic[i], -1.f);
-    }
+  int width() const { return Rows > 0 ? Rows * kLanes : any_width; }
+
+  BAYESPA_INLINE Lanes weigh(int i) {
+    const float* phi_word = phi + static_cast<int64_t>(word[i]) * width();
+    const float* phi_soon = phi + static_cast<int64_t>(word[i + kAhead]) * width();
+    for (int at = 0; at < width(); at += 16) __builtin_prefetch(phi_soon + at);
+    label.before(i);
+    add_at(counts, topic[i], taken);
     Lanes sums = {};
-    for (int at = 0; at < width; at += kLanes) {
+    for (int at = 0; at < width(); at += kLanes) {
       Lanes weight = (lanes(alpha + at) + lanes(counts + at)) * lanes(phi_word + at);
       if (Label::has_factor) weight *= lanes(factor + at);
       sums += weight;
       lanes(cumulative + at) = sums;
     }
-    return {sums, cumulative, uniform[i]};
+    return sums;
   }
 
-  inline void put(int i, uint32_t k) {
+  BAYESPA_INLINE uint32_t choose(int i, const Lanes& sums) const {
+    return draw(uniform[i], sums, cumulative, width(), room);
+  }
+
+  BAYESPA_INLINE void put(int i, uint32_t k) {
     const uint32_t j = topic[i];
     if (Label::has_target && k != j && !label.accepts(i, j, k)) k = j;
     add_at(counts, k, 1.f);
@@ -53,30 +58,54 @@ struct Walk {
   }
 };
 
-// Two documents at a time share the vectors of a draw, and neither waits for the other; the first is not the shorter.
-template <bool First, class Label>
-__attribute__((noinline)) void sweep(Walk<First, Label> a, Walk<First, Label> b) {
-  uint32_t topics[2];
-  for (int i = 0; i < b.n; ++i) {
-    const Weights of_a = a.weigh(i), of_b = b.weigh(i);
-    draw(of_a, of_b, a.width, topics);
-    a.put(i, topics[0]);
-    b.put(i, topics[1]);
+// Token i of N documents. Where `put` writes is known late, and no CPU reads the counts of a second document before it
+// knows; so all are read first.
+template <int N, class AnyWalk>
+BAYESPA_INLINE void take_turns(AnyWalk* walks, int i) {
+  Lanes sums[N];
+  uint32_t topics[N];
+#pragma GCC unroll 4
+  for (int c = 0; c < N; ++c) sums[c] = walks[c].weigh(i);
+#pragma GCC unroll 4
+  for (int c = 0; c < N; ++c) topics[c] = walks[c].choose(i, sums[c]);
+#pragma GCC unroll 4
+  for (int c = 0; c < N; ++c) walks[c].put(i, topics[c]);
+}
+
+// A token waits for the one before it in its document, so the documents take turns; none is shorter than the next.
+template <int Rows, class Label>
+__attribute__((noinline)) void sweep(const MedldaModel& model, const MedldaChain (&chains)[kTogether], bool first) {
+  static_assert(kTogether == 4, "four walks");
+  const float taken = first ? 0.f : -1.f;
+  Walk<Rows, Label> walks[] = {
+      {model, chains[0], taken}, {model, chains[1], taken}, {model, chains[2], taken}, {model, chains[3], taken}};
+  int i = 0;
+  for (; i < chains[3].n; ++i) take_turns<4>(walks, i);
+  for (; i < chains[1].n; ++i) {
+    take_turns<2>(walks, i);
+    if (i < chains[2].n) take_turns<1>(walks + 2, i);
   }
-  for (int i = b.n; i < a.n; ++i) {
-    const Weights of_a = a.weigh(i);
-    draw(of_a, of_a, a.width, topics);
-    a.put(i, topics[0]);
+  for (; i < chains[0].n; ++i) take_turns<1>(walks, i);
+}
+
+// Loops over a known number of rows are not loops, which is a third of the time.
+template <class Label>
+void sweep_rows(const MedldaModel& model, const MedldaChain (&chains)[kTogether], bool first) {
+  switch (model.topic_width / kLanes) {
+    case 1: return sweep<1, Label>(model, chains, first);
+    case 2: return sweep<2, Label>(model, chains, first);
+    case 3: return sweep<3, Label>(model, chains, first);
+    case 4: return sweep<4, Label>(model, chains, first);
+    case 5: return sweep<5, Label>(model, chains, first);
+    case 6: return sweep<6, Label>(model, chains, first);
+    case 7: return sweep<7, Label>(model, chains, first);
+    case 8: return sweep<8, Label>(model, chains, first);
+    default: return sweep<0, Label>(model, chains, first);
   }
 }
 
-// A block of four numbers to four tokens, addressed by (token, sweep, document, round).
 void fill_uniform(const MedldaStep& step, uint64_t key, uint32_t sweep, const MedldaChain& chain, float* out) {
-  const uint32_t n_blocks = (static_cast<uint32_t>(chain.n) + 3) / 4;
-  for (uint32_t b = 0; b < n_blocks; ++b) {
-    const Block block = philox(key, b, sweep, step.documents.ids[chain.document], step.round);
-    for (int j = 0; j < 4; ++j) out[4 * b + j] = uniform32(block.word[j]);
-  }
+  fill_uniform(key, sweep, step.documents.ids[chain.document], step.round, chain.n, out);
 }
 
 // One hinge: zeta = sign (target - mu'zbar). A label y with margin epsilon has sign y and target y epsilon; a
@@ -147,6 +176,7 @@ void draw_scales(const MedldaStep& step, uint32_t sweep, const MedldaChain& chai
 // What the label phase needs beside topics in a sweep, from mu'C and C'Sigma C.
 void begin_sweep(const MedldaStep& step, uint32_t sweep, const MedldaChain& chain) {
   fill_uniform(step, subkey(step.seed, 1, 0, 0), sweep, chain, chain.accept);
+  start_proposals(step.model, chain);
   if (step.model.sampler == MedldaSampler::augmented) {
     draw_scales(step, sweep, chain);
     set_penalties<true>(step.model, chain);
@@ -222,8 +252,8 @@ void finish(const MedldaStep& step, int p, const MedldaChain& chain) {
   }
 }
 
-// Both phases of two documents, in lockstep; the second may be empty.
-void run_pair(const MedldaStep& step, int64_t chunk, const MedldaChain (&chains)[2], bool labelled) {
+// Both phases of a few documents; the last may be empty.
+void run_together(const MedldaStep& step, int64_t chunk, const MedldaChain (&chains)[kTogether], bool labelled) {
   const MedldaModel& model = step.model;
   const MedldaSampler sampler = model.sampler;
   uint32_t sweep_index = 0;
@@ -244,17 +274,14 @@ void run_pair(const MedldaStep& step, int64_t chunk, const MedldaChain (&chains)
         fill_uniform(step, step.seed, sweep_index, chain, chain.uniform);
         if (use_labels && sampler != MedldaSampler::averaging && chain.n > 0) begin_sweep(step, sweep_index, chain);
       }
-      const MedldaChain &a = chains[0], &b = chains[1];
-      if (sweep_index == 0)
-        sweep<true, Unlabelled>({model, a, {}}, {model, b, {}});
-      else if (!use_labels)
-        sweep<false, Unlabelled>({model, a, {}}, {model, b, {}});
+      if (!use_labels)
+        sweep_rows<Unlabelled>(model, chains, sweep_index == 0);
       else if (sampler == MedldaSampler::averaging)
-        sweep<false, FixedTilt>({model, a, {}}, {model, b, {}});
+        sweep<0, FixedTilt>(model, chains, false);
       else if (sampler == MedldaSampler::augmented)
-        sweep<false, Labelled<true>>({model, a, {model, a}}, {model, b, {model, b}});
+        sweep<0, Labelled<true>>(model, chains, false);
       else
-        sweep<false, Labelled<false>>({model, a, {model, a}}, {model, b, {model, b}});
+        sweep_rows<Labelled<false>>(model, chains, false);
       const bool keep = i >= phase.burn_in;
       for (const MedldaChain& chain : chains) {
         if (chain.n == 0) continue;
@@ -269,16 +296,16 @@ void run_pair(const MedldaStep& step, int64_t chunk, const MedldaChain (&chains)
 }
 
 void medlda_documents(const MedldaStep& step, const int64_t* order, int64_t begin, int64_t end, int64_t chunk,
-                      MedldaChain (&chains)[2]) {
+                      MedldaChain (&chains)[kTogether]) {
   const bool tilt = step.model.sampler == MedldaSampler::averaging;
-  for (int64_t i = begin; i < end; i += 2) {
-    start(step, order[i], chains[0]);
-    chains[1].document = order[i];
-    chains[1].n = 0;
-    if (i + 1 < end) start(step, order[i + 1], chains[1]);
-    bool labelled[2] = {tilt, tilt};
-    for (int c = 0; c < 2 && !tilt; ++c) labelled[c] = chains[c].n > 0 && attach_labels(step, chains[c]);
-    run_pair(step, chunk, chains, labelled[0] || labelled[1]);
+  for (int64_t i = begin; i < end; i += kTogether) {
+    bool labelled = tilt;
+    for (int c = 0; c < kTogether; ++c) {
+      chains[c].n = 0;
+      if (i + c < end) start(step, order[i + c], chains[c]);
+      if (!tilt && chains[c].n > 0 && attach_labels(step, chains[c])) labelled = true;
+    }
+    run_together(step, chunk, chains, labelled);
   }
 }
 
@@ -310,6 +337,8 @@ void phi_rows(const Real* dirichlet, const double* totals, const int64_t* words,
   for (int k = 0; k < n_topics; ++k) scale[k] = static_cast<float>(1. / (Mean ? totals[k] : exp_digamma(totals[k])));
   for (int64_t w = 0; w < n_words; ++w) {
     const Real* row = dirichlet + words[w] * n_topics;
+    const char* soon = reinterpret_cast<const char*>(dirichlet + words[w + 8 < n_words ? w + 8 : w] * n_topics);
+    for (int byte = 0; byte < n_topics * static_cast<int>(sizeof(Real)); byte += 64) __builtin_prefetch(soon + byte);
     float* out = phi + w * width;
     for (int k = 0; k < n_topics; ++k) {
       const float x = static_cast<float>(row[k]);

@@ -32,31 +32,25 @@ def padded(x: NDArray[np.floating], axis: int = -1) -> Float32:
     return np.pad(x.astype(np.float32), width)
 
 
-def fold(x: Float32) -> tuple[Float32, Float32, np.float32]:
-    """Add eight lanes by halves: the sums of 4, of 2, of all."""
-    four = x[:4] + x[4:]
-    two = four[:2] + four[2:]
-    return four, two, two[0] + two[1]
-
-
 def rows_sum(x: Float32) -> np.float32:
-    """Sum over rows of lanes, then over the lanes."""
-    return fold(np.cumsum(x.reshape(-1, LANES), axis=0, dtype=np.float32)[-1])[2]
+    """Sum over rows of lanes, then over the lanes by halves."""
+    lanes = np.cumsum(x.reshape(-1, LANES), axis=0, dtype=np.float32)[-1]
+    four = lanes[:4] + lanes[4:]
+    return f32((four[0] + four[2]) + (four[1] + four[3]))
 
 
 def draw(u: np.float32, weights: Float32) -> int:
-    """Topic whose share of the weights holds u of their sum: its lane by halves, then its row."""
+    """Topic whose share of the weights holds u of their sum: its lane, then its row."""
     cumulative = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
-    sums = cumulative[-1]
-    four, two, one = fold(sums)
-    t = u * one
-    lane = 0
-    for level, step in ((two, 1), (four, 2), (sums, 4)):
-        left, right = level[lane], level[lane + step]
-        if left <= t:
-            t = min(t - left, right * BELOW_ONE)
-            lane += step
-    return int(np.count_nonzero(cumulative[:-1, lane] <= t)) * LANES + lane
+    lanes = cumulative[-1]
+    sums = lanes.copy()  # up to each lane: in pairs, in fours, in all
+    sums[1::2] += sums[0::2]
+    sums[[2, 3, 6, 7]] += sums[[1, 1, 5, 5]]
+    sums[4:] += sums[3]
+    t = u * sums[-1]
+    lane = int(np.count_nonzero(sums <= t))
+    left = min(t - sums[lane - 1] if lane else t, lanes[lane] * BELOW_ONE)
+    return int(np.count_nonzero(cumulative[:-1, lane] <= left)) * LANES + lane
 
 
 def to_factor(exponent: Float32) -> tuple[Float32, Float32]:
@@ -143,28 +137,45 @@ class Chain:
         self.refresh()
         self.width = f32(2) * np.sqrt(np.maximum(self.square, LEAST))
         self.curvature = f32(0.5) / self.width
+        self.reach = (np.abs(model.mu).max(axis=0) + self.width)[self.task]
+        if self.augmented:
+            self.reach[:] = np.inf  # a parabola is never straight
         pull = (self.linear.max() - self.linear.min()) * PULL
         size = self.length / (f32(8) * max(pull * pull, f32(1)))
         self.block_size = max(1, int(size))
 
+    @property
+    def few(self) -> bool:
+        """Whether 2ΣC is kept, rather than computed for the two topics of a move."""
+        return len(self.model.cost) <= FEW_TASKS
+
     def sigma_counts(self, k: int) -> Float32:
         """2 (ΣC)_k for every task."""
-        twice = f32(2) * self.model.sigma[k]
-        if twice.shape[1] <= FEW_TASKS:
-            return np.array([rows_sum(self.counts * padded(column)) for column in twice.T], np.float32)
-        total = np.zeros(twice.shape[1], np.float32)
-        for count, row in zip(self.counts, twice, strict=False):
+        total = np.zeros(len(self.model.cost), np.float32)
+        for count, row in zip(self.counts, f32(2) * self.model.sigma[k], strict=False):
             total += count * row
         return total
 
     def refresh(self) -> None:
         """μᵀC and CᵀΣC from the counts."""
-        self.mean = np.zeros(self.model.mu.shape[1], np.float32)
+        mu = self.model.mu
+        if self.few:
+            self.product = np.zeros_like(mu)  # (K, T): 2ΣC
+            for count, rows in zip(self.counts, f32(2) * self.model.sigma, strict=False):
+                self.product += count * rows
+            self.mean = self.dot_counts(mu)
+            self.square = f32(0.5) * self.dot_counts(self.product)
+            return
+        self.mean = np.zeros(mu.shape[1], np.float32)
         square = np.zeros_like(self.mean)
         for k in np.flatnonzero(self.counts):
-            self.mean += self.counts[k] * self.model.mu[k]
+            self.mean += self.counts[k] * mu[k]
             square += self.counts[k] * self.sigma_counts(int(k))
         self.square = f32(0.5) * square
+
+    def dot_counts(self, x: Float32) -> Float32:
+        """Cᵀx of every column."""
+        return np.array([rows_sum(self.counts * padded(column)) for column in x.T], np.float32)
 
     def penalties(self, mean: Float32, square: Float32) -> Float32:
         """Return the penalty of every hinge: scale √x [MED-3] or, given λ, scale x [MED-1]."""
@@ -195,13 +206,20 @@ class Chain:
         for k in self.topics[begin:end]:
             rest = rest - self.model.mu[k]
         gap = self.target - (f32(self.n - 1) / f32(others) if others else f32(0)) * rest[self.task]
+        per_token = f32(1) / self.length
         total = np.zeros_like(self.linear)
-        for scale, gap_h, task in zip(self.scale, gap, self.task, strict=True):
-            apart = gap_h - self.model.mu[:, task]
-            near = np.minimum(np.abs(apart), self.width[task])
-            distance = (np.abs(apart) - near) + near * near * self.curvature[task]
-            total += scale * (apart * apart if self.augmented else distance)
-        exponent, self.factor = to_factor(self.linear - f32(1) / self.length * total)
+        for h, task in enumerate(self.task):
+            side = f32(gap[h] > self.reach[h]) - f32(gap[h] < -self.reach[h])
+            if side != self.side[h]:  # a hinge out of reach is straight [MED-5]
+                change = (side - self.side[h]) * self.scale[h] * per_token
+                self.straight += change * self.model.mu[:, task]
+                self.side[h] = side
+            if side == 0:
+                apart = gap[h] - self.model.mu[:, task]
+                near = np.minimum(np.abs(apart), self.width[task])
+                distance = (np.abs(apart) - near) + near * near * self.curvature[task]
+                total += self.scale[h] * (apart * apart if self.augmented else distance)
+        exponent, self.factor = to_factor(self.straight - per_token * total)
         self.residual = self.linear - exponent
 
     def accepts(self, u: np.float32, j: int, k: int, own: Float32 | None = None) -> bool:
@@ -209,34 +227,48 @@ class Chain:
 
         `own` (T,) is what else CᵀΣC gains, where the model's covariance is not the whole of Σ.
         """
-        mu, diagonal = self.model.mu, self.model.sigma
+        mu, sigma = self.model.mu, self.model.sigma
         mean = self.mean + (mu[k] - mu[j])
-        change = (self.sigma_counts(k) + diagonal[k, k]) - (self.sigma_counts(j) + diagonal[j, j])
+        if self.few:
+            apart = (sigma[k, k] + sigma[j, j]) - f32(2) * sigma[j, k]
+            change = (self.product[k] - self.product[j]) + apart
+        else:
+            change = (self.sigma_counts(k) + sigma[k, k]) - (self.sigma_counts(j) + sigma[j, j])
         square = self.square + (change if own is None else change + own)
         penalty = self.penalties(mean, square)
-        more = np.zeros((2, *padded(self.mean).shape), np.float32)
-        more[self.number, self.task] = penalty - self.penalty
-        by_block = more.reshape(2, -1, LANES).transpose(1, 0, 2)
-        log_ratio = (self.residual[k] - self.residual[j]) - rows_sum(by_block) * (f32(1) / self.length)
+        more = self.sum_over_hinges(penalty - self.penalty)
+        log_ratio = (self.residual[k] - self.residual[j]) - more * (f32(1) / self.length)
         if u >= f32(1) + log_ratio and u >= exp32(log_ratio):
             return False
         self.mean, self.square, self.penalty = mean, square, penalty
+        if self.few:
+            self.product += f32(2) * sigma[k] - f32(2) * sigma[j]
         return True
+
+    def sum_over_hinges(self, x: Float32) -> np.float32:
+        """Sum task by task if they are few, else eight tasks at a time."""
+        by_task = np.zeros((2, *padded(self.mean).shape), np.float32)
+        by_task[self.number, self.task] = x
+        if self.few:
+            return f32(np.cumsum(by_task.T, dtype=np.float32)[-1])
+        return rows_sum(by_task.reshape(2, -1, LANES).transpose(1, 0, 2))
 
     # sweeps
 
     def uniforms(self, key: int) -> Float32:
         """One number for each token, addressed by (token, sweep, document, round)."""
-        blocks = np.zeros((-(-self.n // 4), 4), np.uint32)
+        blocks = np.zeros((LANES * -(-self.n // (4 * LANES)), 4), np.uint32)  # eight to 32 tokens
         blocks[:, 0] = np.arange(len(blocks))
         blocks[:, 1:] = self.sweep, self.document, self.model.schedule.round
-        return uniform32(philox(key, blocks)).ravel()[: self.n]
+        words = philox(key, blocks).reshape(-1, LANES, 4).transpose(0, 2, 1)
+        return uniform32(words).ravel()[: self.n]
 
     def begin_sweep(self) -> None:
         """Draw what a sweep with labels needs beside topics."""
         self.accept = self.uniforms(subkey(self.model.schedule.seed, 1, 0, 0))
         if self.augmented:
             self.draw_scales()
+        self.side, self.straight = np.zeros_like(self.reach), self.linear.copy()
         self.penalty = self.penalties(self.mean, self.square)
 
     def run_sweep(self, *, labelled: bool) -> None:
