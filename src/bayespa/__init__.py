@@ -6,13 +6,15 @@ from bayespa.linear import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
-from bayespa.topics import MedLDAClassifier, MedLDARegressor
+from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BayesPAClassifier",
     "BayesPARegressor",
+    "MedHDPClassifier",
+    "MedHDPRegressor",
     "MedLDAClassifier",
     "MedLDARegressor",
     "PassiveAggressiveClassifier",

@@ -3,14 +3,28 @@
 from types import SimpleNamespace
 
 import joblib
+import numpy as np
 import pytest
 
-from bayespa import MedLDAClassifier, MedLDARegressor
+from bayespa import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 from bayespa.datasets import make_topic_corpus
 from bayespa.posteriors import Joint
 
-CLASSIFIERS = [MedLDAClassifier]
-REGRESSORS = [MedLDARegressor]
+# What a model is made of in the battery, given how many topics it may have (None: any number).
+HDP = {"first_batch_size": None, "first_sweeps": 40, "min_tokens": 0.0}
+MODELS = {
+    MedLDAClassifier: lambda n: {"n_topics": n or 8, "batch_size": 64},
+    MedHDPClassifier: lambda n: {"max_topics": n, "batch_size": 64, **HDP},
+    MedLDARegressor: lambda n: {"n_topics": n or 8},
+    MedHDPRegressor: lambda n: {"max_topics": n, **HDP},
+}
+
+
+def maker(model):
+    def make(topics=None, **parameters):
+        return model(**{"random_state": 0, **MODELS[model](topics), **parameters})
+
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -26,26 +40,31 @@ def corpus():
     )
 
 
-@pytest.fixture(params=CLASSIFIERS, ids=lambda model: model.__name__)
+@pytest.fixture(params=[MedLDAClassifier, MedHDPClassifier], ids=lambda model: model.__name__)
 def classifier(request):
-    def make(**parameters):
-        return request.param(**{"n_topics": 8, "batch_size": 64, "random_state": 0, **parameters})
-
-    return make
+    return maker(request.param)
 
 
-@pytest.fixture(params=REGRESSORS, ids=lambda model: model.__name__)
+@pytest.fixture(params=[MedLDARegressor, MedHDPRegressor], ids=lambda model: model.__name__)
 def regressor(request):
-    def make(**parameters):
-        return request.param(**{"n_topics": 8, "random_state": 0, **parameters})
-
-    return make
+    return maker(request.param)
 
 
 @pytest.fixture
 def state():
     """What a model has learned, as bytes."""
     return lambda model: {name: array.tobytes() for name, array in model._posterior.to_arrays().items()}
+
+
+@pytest.fixture
+def word_counts():
+    """How often each word was learned, in all topics together, (W,)."""
+
+    def word_counts(model):
+        prior = np.rint(model.eta * 2**20) / 2**20
+        return (model.topic_word_ - prior).sum(axis=0)
+
+    return word_counts
 
 
 @pytest.fixture

@@ -1,279 +1,38 @@
-"""What the supervised topic models learn and refuse: a battery that each runs through."""
+"""What MedLDA has that other topic models do not: a number of topics that the user sets."""
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayespa import MedLDAClassifier, MedLDARegressor
-from bayespa.datasets import make_topic_corpus
-
-# Its data have negative counts, which are refused; test_probabilities_rank_like_decisions does the same with
-# counts.
-NEGATIVE_DATA = {
-    "check_decision_proba_consistency": "fits negative counts, whatever the tag positive_only says"
-}
+from bayespa import MedLDAClassifier
 
 
-@parametrize_with_checks(
-    [MedLDAClassifier(), MedLDARegressor()],
-    expected_failed_checks=lambda model: NEGATIVE_DATA if isinstance(model, MedLDAClassifier) else {},
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_number_of_topics_stays(corpus):
+    model = MedLDAClassifier(n_topics=8, random_state=0).partial_fit(corpus.X, corpus.y, classes=[0, 1, 2])
+    assert model.topic_word_.shape == (8, 300)
+    with pytest.raises(ValueError, match="n_topics is 9, but the model has 8 topics"):
+        model.set_params(n_topics=9).partial_fit(corpus.X, corpus.y)
+    with pytest.raises(ValueError, match="n_topics is 8 here and 4 there"):
+        model.set_params(n_topics=8).merge(MedLDAClassifier(n_topics=4).fit(corpus.X, corpus.y))
 
 
-# Learning
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"multi_class": "ovr"},
-        {"sampler": "augmented"},
-        {"classifier": "averaging"},
-        {"batch_size": None, "n_iterations": 12},
-        {"n_passes": 3},
-        {"discount": 0.98},
-        {"label_free": 0.0, "topic_estimate": "geometric"},
-    ],
-    ids=str,
-)
-def test_learns_classes(classifier, corpus, parameters):
-    model = classifier(**parameters).fit(corpus.X, corpus.y)
-    assert model.score(corpus.X_test, corpus.y_test) > 0.85
-    assert model.n_documents_seen_ == 700
-    assert len(model.objective_) == 1 or model.objective_[-1] < model.objective_[0]
-
-
-def test_recovers_planted_topics(classifier):
-    corpus = make_topic_corpus(1500, n_words=200, n_topics=6, n_labels=6, random_state=1)
-    model = classifier(n_topics=6).fit(corpus.data, corpus.target)
-    likeness = (np.sqrt(corpus.topic_word.toarray())[:, None] * np.sqrt(model.components_)).sum(axis=2)
-    assert sorted(likeness.argmax(axis=1)) == list(range(6))
-    assert likeness.max(axis=1).min() > 0.9
-
-
-def test_learns_two_classes_and_strings(classifier, corpus):
-    y = np.array(["rest", "first"])[(corpus.y == 0).astype(int)]
-    model = classifier().fit(corpus.X, y)
-    assert model.classes_.tolist() == ["first", "rest"]
-    decision = model.decision_function(corpus.X_test)
-    assert decision.shape == (200,)
-    assert_array_equal(model.predict(corpus.X_test), np.where(decision > 0, "rest", "first"))
-    assert (model.predict(corpus.X_test) == np.where(corpus.y_test == 0, "first", "rest")).mean() > 0.85
-
-
-@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
-def test_learns_several_labels(classifier, multi_class):
-    corpus = make_topic_corpus(
-        900, n_words=300, n_topics=6, n_labels=3, labels_per_document=1.6, random_state=2
-    )
-    Y = corpus.target.astype(float)
-    Y[::7, 1] = np.nan
-    model = classifier(multi_class=multi_class, n_passes=2).fit(corpus.data[:700], Y[:700])
-    assert model.predict(corpus.data[700:]).shape == (200, 3)
-    assert (model.predict(corpus.data[700:]) == corpus.target[700:]).mean() > 0.8
-    probabilities = model.predict_proba(corpus.data[700:])
-    assert_array_equal(probabilities > 0.5, model.predict(corpus.data[700:]) == 1)
-    again = classifier(multi_class=multi_class, n_passes=2).fit(
-        corpus.data[:700], sparse.csr_matrix(corpus.target[:700])
-    )
-    assert again.coef_.shape == model.coef_.shape == (3, 8)
-
-
-@pytest.mark.parametrize("parameters", [{}, {"classifier": "averaging"}, {"multi_class": "ovr"}], ids=str)
-def test_learns_targets(regressor, corpus, parameters):
-    y = corpus.bunch.document_topic @ np.array([[1, -1, 2, -2, 0, 1], [0, 2, -1, 1, -1, -1]]).T
-    y[::9, 0] = np.nan
-    model = regressor(n_passes=2, **parameters).fit(corpus.X, y[:700])
-    mean, std = model.predict(corpus.X_test, return_std=True)
-    assert mean.shape == std.shape == (200, 2)
-    truth = corpus.bunch.document_topic[700:] @ np.array([[1, -1, 2, -2, 0, 1], [0, 2, -1, 1, -1, -1]]).T
-    assert (np.corrcoef(mean[:, 0], truth[:, 0])[0, 1], np.corrcoef(mean[:, 1], truth[:, 1])[0, 1]) > (
-        0.75,
-        0.75,
-    )
-    assert model.fit(corpus.X, y[:700, 1]).predict(corpus.X_test).shape == (200,)
-
-
-def test_partial_fit_is_one_pass_in_order(classifier, corpus, state):
-    """`fit` in a given order, mini-batches by hand and one call of `partial_fit` are the same rounds."""
-    whole = classifier().partial_fit(corpus.X, corpus.y, classes=[0, 1, 2])
-    parts = classifier()
-    for start in range(0, 700, 64):
-        parts.partial_fit(corpus.X[start : start + 64], corpus.y[start : start + 64], classes=[0, 1, 2])
-    assert state(parts) == state(whole)
-    assert parts.objective_ == whole.objective_
-
-
-def test_replayed_passes_count_data_once(classifier, corpus, state):
-    once, thrice = (classifier(n_passes=n).fit(corpus.X, corpus.y) for n in (1, 3))
-    prior = 300 * np.rint(once.eta * 2**20) / 2**20
-    for model in (once, thrice):
-        assert (
-            model.topic_word_.sum() - 8 * prior
-        ) == corpus.X.sum()  # exactly: counts are multiples of 2^-20
-        assert_array_equal(model.topic_word_.sum(axis=0) - once.topic_word_.sum(axis=0), 0.0)
-    assert thrice.n_documents_seen_ == 700
-    assert state(once) != state(thrice)
-
-
-def test_totals_of_topics_stay_exact(classifier, corpus):
-    model = classifier(n_passes=3, n_sweeps=3).fit(corpus.X, corpus.y)
+def test_totals_of_topics_stay_exact(corpus):
+    model = MedLDAClassifier(n_topics=8, n_passes=3, n_sweeps=3, random_state=0).fit(corpus.X, corpus.y)
     topics = model._posterior["topics"]
     assert_array_equal(topics.totals(), topics.concentration.sum(axis=1))
 
 
-def test_discount_forgets(classifier, corpus):
-    model = classifier(discount=0.5).fit(corpus.X, corpus.y)
-    learned = model.topic_word_.sum() - 8 * 300 * np.rint(model.eta * 2**20) / 2**20
-    per_batch = corpus.X.sum() / 700 * 64
-    assert 1.5 * per_batch < learned < 2.2 * per_batch  # Σ 2^-t batches
+def test_a_document_without_words_has_even_shares(corpus):
+    model = MedLDAClassifier(n_topics=8, random_state=0).fit(corpus.X, corpus.y)
+    assert_allclose(model.transform(corpus.X[:1] * 0), 1 / 8)
+    assert_allclose(model.decision_function(corpus.X[:1] * 0)[0], model.coef_.mean(axis=1))
 
 
-def test_unlabelled_documents_teach_topics_not_weights(classifier, corpus, state):
-    model = classifier().partial_fit(corpus.X, np.full(700, np.nan), classes=[0, 1, 2])
-    assert_array_equal(model.coef_, 0.0)
-    assert model.topic_word_.sum() > corpus.X.sum()
-    before = state(model)
-    model.partial_fit(corpus.X[:5])
-    after = state(model)
-    assert before["topics.concentration"] != after["topics.concentration"]
-    assert before["weights.shift"] == after["weights.shift"]
+def test_merge_of_common_ancestor_keeps_the_order_of_topics(corpus):
+    def learn(rows, model):
+        return model.partial_fit(corpus.X[rows], corpus.y[rows], classes=[0, 1, 2])
 
-
-@pytest.mark.parametrize("missing", [None, np.nan], ids=str)
-def test_some_labels_missing(classifier, corpus, missing):
-    names = np.array(["a", "b", "c"])[corpus.y]
-    y = [missing if i % 3 == 0 else name for i, name in enumerate(names)]
-    model = classifier().fit(corpus.X, y)
-    assert model.classes_.tolist() == ["a", "b", "c"]
-    assert (model.predict(corpus.X_test) == np.array(["a", "b", "c"])[corpus.y_test]).mean() > 0.8
-
-
-def test_vocabulary_grows(classifier, corpus):
-    model = classifier().partial_fit(corpus.X[:300, :200], corpus.y[:300], classes=[0, 1, 2])
-    before = model.topic_word_.copy()
-    model.partial_fit(corpus.X[300:], corpus.y[300:])
-    assert model.n_features_in_ == 300
-    assert (model.topic_word_[:, :200] >= before).all()
-    assert model.score(corpus.X_test, corpus.y_test) > 0.85
-    with pytest.raises(ValueError, match=r"200 features, but .* is expecting 300"):
-        model.predict(corpus.X_test[:, :200])
-    with pytest.raises(ValueError, match=r"200 features, but .* is expecting 300"):
-        model.partial_fit(corpus.X[:, :200], corpus.y)
-
-
-@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
-def test_new_classes(classifier, corpus, multi_class):
-    known = corpus.y != 1
-    model = classifier(multi_class=multi_class)
-    model.partial_fit(corpus.X[known], corpus.y[known], classes=[0, 2])
-    decision = model.decision_function(corpus.X_test)
-    model.partial_fit(corpus.X[:0:-1][:1] * 0, [None], classes=[0, 1, 2])  # a document without a word
-    grown = model.decision_function(corpus.X_test)
-    # The task of two classes goes on as that of the second and, mirrored, of the first; models of their own
-    # draw other random numbers than the one did.
-    tolerance = 1e-5 if multi_class == "shared" else 0.5
-    assert_allclose(grown[:, 2], decision, rtol=1e-5, atol=tolerance)
-    assert_allclose(grown[:, 0], -decision, rtol=1e-5, atol=tolerance)
-    model.partial_fit(corpus.X, corpus.y)
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert model.score(corpus.X_test, corpus.y_test) > 0.8
-
-
-def test_new_labels(classifier):
-    corpus = make_topic_corpus(
-        300, n_words=200, n_topics=6, n_labels=3, labels_per_document=2, random_state=3
-    )
-    model = classifier().partial_fit(corpus.data, corpus.target[:, :2], classes=["a", "b"])
-    model.partial_fit(corpus.data, corpus.target, classes=["a", "b", "c"])
-    assert model.coef_.shape == (3, 8)
-    with pytest.raises(ValueError, match="the new ones behind"):
-        model.partial_fit(corpus.data, corpus.target, classes=["c", "a", "b"])
-
-
-# Refusals
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "parameters", "message"),
-    [
-        ([[1, -1]], [0], {}, "Negative values"),
-        ([[1, np.nan]], [0], {}, "NaN"),
-        ([[2**24, 2]], [0], {}, "document 0 of X has 16777218 tokens.* split it"),
-        ([[1, 2]], [7], {}, r"y\[0\] is .*7.*, a class the model does not know"),
-        ([[1, 2]], [0, 1], {}, r"y has shape \(2,\); 1 documents"),
-        ([[1, 2]], [[0, 1]], {}, "one class a document"),
-        (np.zeros((0, 2)), [], {}, "minimum of 1 is required"),
-        ([[1, 2]], [0], {"n_sweeps": 0}, "n_sweeps is 0"),
-        ([[1, 2]], [0], {"burn_in": 4}, "burn_in is 4.* at most 3"),
-        ([[1, 2]], [0], {"cost": float("inf")}, "cost is inf"),
-        ([[1, 2]], [0], {"eta": 1e-9}, "eta is 1e-09"),
-        ([[1, 2]], [0], {"discount": 1.5}, "discount is 1.5"),
-        ([[1, 2]], [0], {"sampler": "exact"}, "'collapsed', 'augmented'"),
-        ([[1, 2]], [0], {"n_topics": 9}, "the model has 8 topics"),
-        ([[1, 2]], [0], {"n_jobs": 0}, "n_jobs is 0"),
-    ],
-    ids=str,
-)
-def test_what_is_refused_changes_nothing(classifier, X, y, parameters, message, state, attributes):
-    model = classifier().partial_fit([[1, 2], [3, 0]], [0, 1], classes=[0, 1])
-    before = state(model), attributes(model)
-    model.set_params(**parameters)
-    with pytest.raises(ValueError, match=message):
-        model.partial_fit(X, y)
-    assert (state(model), attributes(model)) == before
-
-
-def test_first_call_needs_classes(classifier):
-    with pytest.raises(ValueError, match="classes must be passed"):
-        classifier().partial_fit([[1]], [0])
-    with pytest.raises(ValueError, match="only one class"):
-        classifier().partial_fit([[1]], [0], classes=[0])
-    with pytest.raises(NotFittedError):
-        classifier().predict([[1]])
-
-
-def test_columns_must_keep_their_names(classifier, state):
-    pandas = pytest.importorskip("pandas")
-    model = classifier().partial_fit(
-        pandas.DataFrame([[1, 2], [3, 0]], columns=["a", "b"]), [0, 1], classes=[0, 1]
-    )
-    before = state(model)
-    with pytest.raises(ValueError, match="columns behind those known"):
-        model.partial_fit(pandas.DataFrame([[1, 2, 0]], columns=["b", "a", "c"]), [0])
-    assert state(model) == before
-    model.partial_fit(pandas.DataFrame([[1, 2, 0]], columns=["a", "b", "c"]), [0])
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-
-
-# Odd documents
-
-
-def test_odd_documents(classifier):
-    long = np.zeros(5, int)
-    long[[1, 3]] = 60_000, 40_000
-    X = np.array([[0] * 5, [0, 1, 0, 0, 0], long, [0, 2, 2, 0, 1]])
-    model = classifier(n_topics=3).fit(X, [0, 1, 0, 1])
-    assert np.isfinite(model.decision_function(X)).all()
-    assert_allclose(model.transform(X).sum(axis=1), 1.0)
-    assert_allclose(model.transform(X)[0], 1 / 3)  # no word: the prior
-    assert model.topic_word_.sum() - 15 * np.rint(model.eta * 2**20) / 2**20 == X.sum()
-
-
-def test_a_count_of_a_million(classifier):
-    model = classifier(n_topics=2, prediction_sweeps=2).fit([[1_000_000, 1], [1, 2]], [0, 1])
-    assert model.topic_word_.sum() > 1_000_000
-
-
-def test_fractional_counts_weigh_what_they_say(classifier, corpus):
-    """Half of every count is half of the evidence, and nearly the same topics."""
-    whole, half = classifier().fit(corpus.X, corpus.y), classifier().fit(corpus.X * 0.5, corpus.y)
-    learned = half.topic_word_.sum() - (whole.topic_word_.sum() - corpus.X.sum())
-    assert_allclose(learned, 0.5 * corpus.X.sum(), rtol=1e-3)
-    assert half.score(corpus.X_test * 0.5, corpus.y_test) > 0.85
+    left, right, base = (learn(slice(200), MedLDAClassifier(n_topics=8, random_state=0)) for _ in range(3))
+    learn(slice(200, 450), left)
+    learn(slice(450, 700), right)
+    expected = left.topic_word_ + right.topic_word_ - base.topic_word_
+    assert_array_equal(left.merge(right, ancestor=base).topic_word_, expected)  # exactly

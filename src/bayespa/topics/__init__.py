@@ -1,6 +1,6 @@
 """Supervised topic models that learn from a stream."""
 
-from bayespa.topics.medlda import MedLDAClassifier
-from bayespa.topics.medlda_regressor import MedLDARegressor
+from bayespa.topics.medhdp import MedHDPClassifier, MedHDPRegressor
+from bayespa.topics.medlda import MedLDAClassifier, MedLDARegressor
 
-__all__ = ["MedLDAClassifier", "MedLDARegressor"]
+__all__ = ["MedHDPClassifier", "MedHDPRegressor", "MedLDAClassifier", "MedLDARegressor"]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,65 +12,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
+from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.elementary import exp, log
 from bayespa.learning import rounds
 from bayespa.linalg import cholesky
 from bayespa.posteriors import Joint
 from bayespa.random import grid, key_from_seed, normal, permutation, subkey
+from bayespa.topics.batches import Batches, interrupts_held
 from bayespa.topics.calibration import Calibration
-from bayespa.topics.documents import UNIT, Batch, Corpus
+from bayespa.topics.documents import UNIT, Corpus
 from bayespa.topics.explain import Explanation, TopicPart, WordPart
 from bayespa.topics.labels import Labels
-from bayespa.topics.merge import merged, require_mergeable
-from bayespa.topics.model import Floats, MedLDA, OneVsRest, Sources
+from bayespa.topics.merge import require_mergeable
+from bayespa.topics.model import Floats, OneVsRest, Sources, TopicModel, ratios
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 ORDER, WEIGHTS = 3, 4  # the purposes of keys, see `bayespa.random.subkey`
 AT_ONCE = 4096  # documents whose predictions are made together: bounds the memory, changes nothing else
-
-
-class Batches(Sequence[Batch]):
-    """The mini-batches of a corpus, cut out when they are asked for."""
-
-    def __init__(self, corpus: Corpus, labels: Labels, order: NDArray[np.int64], size: int | None) -> None:
-        self.corpus, self.labels, self.order = corpus, labels, order
-        self.size = size or len(corpus)
-
-    def __len__(self) -> int:
-        return -(-len(self.corpus) // self.size)
-
-    def __getitem__(self, index: Any) -> Any:
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        rows = self.order[index * self.size : (index + 1) * self.size]
-        return self.corpus.batch(rows, self.labels[rows])
-
-
-@contextmanager
-def interrupts_held() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back until the yielded function is called: no update is cut in half. A second one acts."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield lambda: None
-        return
-    held: list[tuple[int, Any]] = []
-
-    def hold(number: int, frame: Any) -> None:
-        if held:
-            before(number, frame)
-        held.append((number, frame))
-
-    def release() -> None:
-        if held:
-            before(*held.pop())
-
-    signal.signal(signal.SIGINT, hold)
-    try:
-        yield release
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)
@@ -88,8 +45,10 @@ class Targets:
 
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Subclasses say what y means (`_targets`) and what a margin decides."""
+    """Subclasses say what topics are (`_topic_model`), what y means (`_targets`) and what margins decide."""
 
+    _regression: bool
+    _merged_alike: tuple[str, ...] = ("eta", "weight_scale", "bias_scale", "margin", "multi_class")
     _posterior: Joint
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -104,12 +63,59 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
     @abstractmethod
-    def _model(self, n_tasks: int, calibration: Calibration, key: int) -> MedLDA | OneVsRest:
-        """Check the parameters and return the model they describe."""
+    def _topic_model(self, **shared: Any) -> TopicModel:
+        """Check the parameters that only this model has, and return it."""
 
     @abstractmethod
     def _targets(self, n: int, y: Any, classes: Any, *, fit: bool) -> Targets:
         """Check the labels of n documents; nothing of the model changes."""
+
+    def _model(self, n_tasks: int, calibration: Calibration, key: int) -> TopicModel | OneVsRest:
+        """Check the parameters and return the model they describe."""
+        for name in ("cost", "weight_scale"):
+            require_number(name, getattr(self, name), 0.0, open_=True)
+        require_number("margin", self.margin, 0.0, open_=not self._regression)
+        require_number("bias_scale", self.bias_scale, 0.0)
+        require_number("eta", self.eta, UNIT)
+        require_number("n_iterations", self.n_iterations, 1, whole=True)
+        require_number("n_sweeps", self.n_sweeps, 1, whole=True)
+        require_number("burn_in", self.burn_in, 0, self.n_sweeps - 1, whole=True)
+        if self.batch_size is not None:
+            require_number("batch_size", self.batch_size, 1, whole=True)
+        require_number("n_passes", self.n_passes, 1, whole=True)
+        require_choice("sampler", self.sampler, ("collapsed", "augmented"))
+        require_choice("classifier", self.classifier, ("gibbs", "averaging"))
+        require_choice("multi_class", self.multi_class, ("shared", "ovr"))
+        require_number("discount", self.discount, 0.0, 1.0, open_=True)
+        if self.discount < 1.0 and self.n_passes > 1:
+            raise ValueError(
+                f"discount is {self.discount!r} and n_passes {self.n_passes!r}: one forgets a stream, the "
+                "other replays a corpus; use one of both"
+            )
+        require_number("label_free", self.label_free, 0.0, 1.0)
+        require_choice("topic_estimate", self.topic_estimate, ("mean", "geometric"))
+        require_number("prediction_sweeps", self.prediction_sweeps, 2, whole=True)
+        shared = self.multi_class == "shared"
+        model = self._topic_model(
+            n_tasks=n_tasks if shared else 1,
+            eta=float(self.eta),
+            weight_scale=float(self.weight_scale),
+            bias_scale=float(self.bias_scale),
+            cost=float(self.cost),
+            margin=float(self.margin),
+            regression=self._regression,
+            calibration=calibration if shared else None,
+            averaging=self.classifier == "averaging",
+            sampler=self.sampler,
+            n_sweeps=int(self.n_sweeps),
+            burn_in=int(self.burn_in),
+            label_free=float(self.label_free),
+            mean_topics=self.topic_estimate == "mean",
+            prediction_sweeps=int(self.prediction_sweeps),
+            key=key,
+            n_threads=number_of_threads(self.n_jobs),
+        )
+        return model if shared else OneVsRest(model, n_tasks, calibration)
 
     # Learning
 
@@ -137,7 +143,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         validate_data(self, X, skip_check_array=True, reset=True)
         self._start(model, corpus.counts.shape[1], targets)
         order = permutation(subkey(self._key, ORDER), len(corpus))
-        self._learn(model, Batches(corpus, targets.labels, order, self.batch_size), self.n_passes)
+        self._learn(model, self._batches(corpus, targets.labels, order), self.n_passes)
         return self
 
     def _partial_fit(self, X: Any, y: Any, classes: Any) -> Self:
@@ -147,10 +153,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         targets = self._targets(len(corpus), y, classes, fit=False)
         key = key_from_seed(self.random_state) if first else self._key
         model = self._model(targets.labels.shape[1], targets.calibration, key)
-        if not first and model.n_topics != self._n_topics:
-            raise ValueError(
-                f"n_topics is {self.n_topics}, but the model has {self._n_topics} topics; set it back, or fit"
-            )
+        if not first:
+            model.require_continues(self._posterior)
         wider = not first and n_words > self.n_features_in_
         if wider:
             self._check_wider(X, n_words)
@@ -160,8 +164,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         else:
             self._posterior = model.grown(self._posterior, n_words, targets.source, targets.sign)
             self._describe(model, targets)
-        self._learn(model, Batches(corpus, targets.labels, np.arange(len(corpus)), self.batch_size), 1)
+        self._learn(model, self._batches(corpus, targets.labels, np.arange(len(corpus))), 1)
         return self
+
+    def _batches(self, corpus: Corpus, labels: Labels, order: NDArray[np.int64]) -> Batches:
+        return Batches(corpus, labels, order, self.batch_size)
 
     def _check_wider(self, X: Any, n_words: int) -> None:
         """Refuse new columns that are not behind the old ones."""
@@ -174,18 +181,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 "must be columns behind those known, and columns must have names if those have"
             )
 
-    def _start(self, model: MedLDA | OneVsRest, n_words: int, targets: Targets) -> None:
+    def _start(self, model: TopicModel | OneVsRest, n_words: int, targets: Targets) -> None:
         self._describe(model, targets)
         self._posterior = model.prior(n_words).copy()
         self.n_documents_seen_, self._n_steps = 0, 0
         self.objective_ = []
 
-    def _describe(self, model: MedLDA | OneVsRest, targets: Targets) -> None:
+    def _describe(self, model: TopicModel | OneVsRest, targets: Targets) -> None:
         self.__dict__.update(targets.attributes)
-        self._n_tasks, self._n_topics = model.n_tasks, model.n_topics
-        self._calibration, self._key = model.calibration, model.key
+        self._n_tasks, self._calibration, self._key = model.n_tasks, model.calibration, model.key
 
-    def _learn(self, model: MedLDA | OneVsRest, batches: Batches, n_passes: int) -> None:
+    def _learn(self, model: TopicModel | OneVsRest, batches: Batches, n_passes: int) -> None:
         options = {"discount": self.discount, "prior": model.prior(self.n_features_in_)}
         with interrupts_held() as release:
             for state in rounds(
@@ -215,37 +221,37 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # What was learned
 
-    def _parts(self) -> list[tuple[MedLDA, Joint]]:
+    def _parts(self) -> list[tuple[TopicModel, Joint]]:
         """Return the topic models and their posteriors: one, or one a task."""
         check_is_fitted(self)
         return self._fitted_model().parts(self._posterior)
 
-    def _fitted_model(self) -> MedLDA | OneVsRest:
+    def _fitted_model(self) -> TopicModel | OneVsRest:
         return self._model(self._n_tasks, self._calibration, self._key)
 
     @property
     def topic_word_(self) -> Floats:
         """Concentrations Δ of the topics, (K, W); one-vs-rest stacks the topics of all tasks, (T K, W)."""
-        return _stacked([posterior["topics"].concentration for _, posterior in self._parts()])
+        return _stacked([model.topic_word(posterior) for model, posterior in self._parts()])
 
     @property
     def components_(self) -> Floats:
         """Posterior mean of the topics, in the shape of `topic_word_`: probabilities of words."""
-        return _stacked([posterior["topics"].mean() for _, posterior in self._parts()])
+        return _stacked([model.topic_mean(posterior) for model, posterior in self._parts()])
 
     @property
     def coef_(self) -> Floats:
         """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
-        return _stacked([posterior["weights"].mean() for _, posterior in self._parts()])
+        return _stacked(_padded([model.weights(posterior)[0] for model, posterior in self._parts()]))
 
     @property
     def coef_cov_(self) -> Floats:
         """Posterior covariance of the weights, (T, K, K)."""
-        return _stacked([posterior["weights"].covariance() for _, posterior in self._parts()])
+        return _stacked(_padded([model.weights(posterior)[1] for model, posterior in self._parts()]))
 
     @property
     def _n_features_out(self) -> int:
-        return sum(len(posterior["topics"].concentration) for _, posterior in self._parts())
+        return sum(len(model.shares_prior(posterior)) for model, posterior in self._parts())
 
     def topics(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> list[list[str]]:
         """Return the most probable words of each topic.
@@ -264,8 +270,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         names = self._names(feature_names)
         tops = []
-        for _, posterior in self._parts():
-            for row in posterior["topics"].concentration:
+        for model, posterior in self._parts():
+            for row in model.topic_word(posterior):
                 n = min(n_words, len(row))
                 top = np.argpartition(-row, n - 1)[:n]
                 tops.append([str(names[w]) for w in top[np.lexsort((top, -row[top]))]])
@@ -290,34 +296,52 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         validate_data(self, X, skip_check_array=True, reset=False)
         return corpus
 
-    def _infer(self, corpus: Corpus, weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
+    def _infer(self, corpus: Corpus, weights: list[Floats] | None = None) -> tuple[Floats, Floats, Floats]:
         """Return E z̄ (n, K) of every topic model side by side, and the margins' mean and variance (n, T)."""
-        ids = corpus.ids()
+        ids, parts = corpus.ids(), self._parts()
         shares, means, variances = [], [], []
         for start in range(0, len(corpus), AT_ONCE):
             rows = slice(start, start + AT_ONCE)
             batch = corpus.batch(rows, ids=ids[rows])
-            free = []
-            for part, (model, posterior) in enumerate(self._parts()):
-                own = None if weights is None else weights[part * model.n_tasks : (part + 1) * model.n_tasks]
-                free.append(model.infer(posterior, batch, own).free)
+            free = [
+                model.infer(posterior, batch, None if weights is None else weights[part]).free
+                for part, (model, posterior) in enumerate(parts)
+            ]
             shares.append(np.hstack([f.topic_share for f in free]).astype(np.float64))
             means.append(np.hstack([f.margin for f in free]))
             variances.append(np.hstack([f.margin_var for f in free]))
         return np.concatenate(shares), np.concatenate(means), np.concatenate(variances)
 
-    def _drawn_weights(self, random_state: Any) -> Floats:
-        """Draw ŵ from the posterior of the weights, (T, K)."""
+    def _margins(self, X: Any, prediction: str, random_state: Any) -> tuple[Floats, Floats]:
+        """Return mean and variance (n, T) of the margins of documents."""
+        require_choice("prediction", prediction, ("mean", "gibbs"))
+        corpus = self._corpus(X)
+        weights = self._drawn_weights(random_state) if prediction == "gibbs" else None
+        _, mean, variance = self._infer(corpus, weights)
+        return mean, variance
+
+    def _drawn_weights(self, random_state: Any) -> list[Floats]:
+        """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
         key = subkey(self._key if random_state is None else key_from_seed(random_state), WEIGHTS)
-        mean, covariance = self.coef_, self.coef_cov_
-        factors = np.triu(cholesky(covariance)[0])  # Σ = RᵀR, so Rᵀz has this covariance
-        drawn: Floats = mean + (factors * normal(key, grid(*mean.shape))[:, :, None]).sum(axis=1)
+        drawn, task = [], 0
+        for model, posterior in self._parts():
+            mean, covariance = model.weights(posterior)
+            factors = np.triu(cholesky(covariance)[0])  # Σ = RᵀR, so Rᵀz has this covariance
+            z = normal(key, grid(task + len(mean), mean.shape[1]))[task:]
+            drawn.append(mean + (factors * z[:, :, None]).sum(axis=1))
+            task += len(mean)
         return drawn
 
     def _proportions(self, corpus: Corpus, shares: Floats) -> Floats:
         """Return E θ (n, K) given E z̄: the prior's α counts as much as a token's weight."""
         length = np.asarray(corpus.counts.sum(axis=1)).reshape(-1, 1) * corpus.weights[:, None]
-        proportions: Floats = (self.alpha + length * shares) / (self.n_topics * self.alpha + length)
+        proportions, start = np.empty_like(shares), 0
+        for model, posterior in self._parts():
+            alpha = model.shares_prior(posterior)
+            own = slice(start, start + len(alpha))
+            total = ratios(alpha)[1] * alpha.max(initial=0.0)
+            proportions[:, own] = (alpha + length * shares[:, own]) / (total + length)
+            start += len(alpha)
         return proportions
 
     def transform(self, X: Any) -> Floats:
@@ -344,15 +368,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         part = 0 if len(parts) == 1 else task
         model, posterior = parts[part]
         own = task - part
+        start = sum(len(other.shares_prior(before)) for other, before in parts[:part])
         batch = corpus.batch(slice(None), ids=corpus.ids())
         found = model.infer(posterior, batch)
-        weights = posterior["weights"].mean()[own]
+        weights = model.weights(posterior)[0][own]
         share = found.free.topic_share[0].astype(np.float64)
-        top = self.topics(5, feature_names)[part * model.n_topics : (part + 1) * model.n_topics]
+        top = self.topics(5, feature_names)[start:]
         topics = [
-            TopicPart(
-                part * model.n_topics + k, float(share[k]), float(w), float(share[k] * w), tuple(top[k])
-            )
+            TopicPart(start + k, float(share[k]), float(w), float(share[k] * w), tuple(top[k]))
             for k, w in enumerate(weights)
         ]
         documents = batch.documents
@@ -378,11 +401,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         widest = max(models, key=lambda one: one.n_features_in_)
         tasks = targets(self)
         model = self._model(len(tasks.source), tasks.calibration, self._key)
-        posteriors = [
-            model.grown(one._posterior, widest.n_features_in_, targets(one).source, targets(one).sign)
-            for one in models
-        ]
-        self._posterior = merged(model, *posteriors)
+        n_words = widest.n_features_in_
+        mine, theirs, *root = (
+            model.grown(one._posterior, n_words, targets(one).source, targets(one).sign) for one in models
+        )
+        theirs = model.aligned(mine, theirs, root[0] if root else None)
+        self._posterior = mine.merge(theirs, root[0] if root else model.prior(n_words))
         self._describe(model, tasks)
         self.n_documents_seen_ += other.n_documents_seen_
         self._n_steps += other._n_steps
@@ -391,7 +415,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.n_documents_seen_ -= ancestor.n_documents_seen_
             known = len(ancestor.objective_)
         self.objective_ = self.objective_ + other.objective_[known:]
-        self.n_features_in_ = widest.n_features_in_
+        self.n_features_in_ = n_words
         if hasattr(widest, "feature_names_in_"):
             self.feature_names_in_ = widest.feature_names_in_
         return self
@@ -415,15 +439,27 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         proportions = self._proportions(seen, self._infer(seen)[0])
         rows = np.repeat(np.arange(len(hidden)), np.diff(hidden.counts.indptr))
         words, place = np.unique(hidden.counts.indices, return_inverse=True)
-        total = 0.0
+        total, start = 0.0, 0
         parts = self._parts()
-        for part, (_, posterior) in enumerate(parts):
+        for model, posterior in parts:
             probability = np.zeros(len(rows))
-            for k, topic in enumerate(posterior["topics"].mean(words)):
-                probability += proportions[rows, part * self.n_topics + k] * topic[place]
+            for k, topic in enumerate(model.topic_mean(posterior, words), start):
+                probability += proportions[rows, k] * topic[place]
+            start += len(model.shares_prior(posterior))
             total += float((tokens * log(probability)).sum()) / len(parts)
         return float(exp(-total / float(tokens.sum())))
 
 
+def _padded(arrays: list[Floats]) -> list[Floats]:
+    """Give arrays (T, K) or (T, K, K) of topic models the K of the largest, with zeros."""
+    width = max(array.shape[1] for array in arrays)
+    return [np.pad(a, [(0, 0)] + [(0, width - a.shape[1])] * (a.ndim - 1)) for a in arrays]
+
+
 def _stacked(arrays: list[Floats]) -> Floats:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def one_row(X: Any) -> Any:
+    """Return one document as a matrix."""
+    return X if hasattr(X, "ndim") and X.ndim == 2 else np.atleast_2d(np.asarray(X))

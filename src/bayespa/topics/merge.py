@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils.validation import check_is_fitted
 
-from bayespa.posteriors import Dirichlet, Gaussian, Joint
-from bayespa.topics.model import Floats, MedLDA, OneVsRest
-
+Floats = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 
@@ -20,7 +18,7 @@ def require_mergeable(mine: Any, theirs: Any) -> None:
     if type(mine) is not type(theirs):
         raise TypeError(f"cannot merge {type(mine).__name__} with {type(theirs).__name__}")
     check_is_fitted(theirs)
-    for name in ("n_topics", "eta", "weight_scale", "bias_scale", "margin", "multi_class"):
+    for name in mine._merged_alike:
         a, b = getattr(mine, name), getattr(theirs, name)
         if a != b:
             raise ValueError(f"{name} is {a!r} here and {b!r} there; only models with equal parameters merge")
@@ -33,30 +31,29 @@ def require_mergeable(mine: Any, theirs: Any) -> None:
             )
 
 
-def merged(model: MedLDA | OneVsRest, mine: Joint, theirs: Joint, ancestor: Joint | None = None) -> Joint:
-    """Return mine + theirs - ancestor; if none is given, it is the prior, and topics are matched first."""
-    if ancestor is not None:
-        return mine.merge(theirs, ancestor)
-    theirs = theirs.copy()
-    for (_, a), (_, b) in zip(model.parts(mine), model.parts(theirs), strict=True):
-        order = matching(a["topics"], b["topics"])
-        b.parts["topics"] = Dirichlet(b["topics"].concentration[order])
-        h, p = b["weights"].shift[:, order], b["weights"].precision[:, order][:, :, order]
-        b.parts["weights"] = Gaussian(h, p)
-    n_words = model.parts(mine)[0][1]["topics"].concentration.shape[1]
-    return mine.merge(theirs, model.prior(n_words))
-
-
-def matching(mine: Dirichlet, theirs: Dirichlet) -> Order:
-    """Return which of their topics is most like each of mine, one to one: topics have no order of their own.
+def matching(mine: Floats, theirs: Floats, likely: float = 0.0) -> tuple[Order, Order]:
+    """Pair topics that are most alike, one to one: topics have no order of their own.
 
     Likeness is Σ_w √(φ_w φ'_w), the Bhattacharyya coefficient.
 
+    Parameters
+    ----------
+    mine, theirs : (K, W) and (K', W)
+        Probabilities of words.
+    likely : float
+        Pairs that are less alike are left out.
+
+    Returns
+    -------
+    Which of mine, in ascending order, and which of theirs: two arrays of one length.
+
     Examples
     --------
-    >>> matching(Dirichlet([[9, 1, 1], [1, 9, 9]]), Dirichlet([[1, 8, 7], [5, 1, 1]]))
-    array([1, 0])
+    >>> matching(np.array([[0.8, 0.1, 0.1], [0, 0.5, 0.5]]), np.array([[0, 0.6, 0.4], [1, 0, 0]]))
+    (array([0, 1]), array([1, 0]))
     """
-    a, b = np.sqrt(mine.mean()), np.sqrt(theirs.mean())
-    likeness: Floats = np.array([(topic * b).sum(axis=1) for topic in a])
-    return np.asarray(linear_sum_assignment(-likeness)[1], np.int64)
+    b = np.sqrt(theirs)
+    likeness: Floats = np.array([(topic * b).sum(axis=1) for topic in np.sqrt(mine)]).reshape(len(mine), -1)
+    rows, columns = linear_sum_assignment(-likeness)
+    alike = likeness[rows, columns] >= likely
+    return rows[alike].astype(np.int64), columns[alike].astype(np.int64)

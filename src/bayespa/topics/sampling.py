@@ -31,14 +31,14 @@ def sample(batch: Batch, topics: Topics, tasks: Tasks, schedule: Schedule, n_thr
         labels = replace(tasks, labels=tasks.labels[rows])
         result = step(documents, own, labels, schedule, n_threads=n_threads)
         kept = result.labelled.n_kept or result.free.n_kept
-        counts.append(_on_grid(result.topic_word, weight, kept))
+        counts.append(on_grid(result.topic_word, weight, kept))
         places.append(rows)
         free.append(result.free)
         labelled.append(result.labelled)
     return Sampled(sum(counts[1:], start=counts[0]), _joined(places, free), _joined(places, labelled))
 
 
-def _on_grid(total: NDArray[np.int32], weight: float, kept: int) -> NDArray[np.float64]:
+def on_grid(total: NDArray[np.integer], weight: float, kept: int) -> NDArray[np.float64]:
     """Return the mean of counts over kept sweeps, rounded to multiples of UNIT here and nowhere else.
 
     What is added is then exactly what is subtracted when the batch is replayed, in whatever order.

@@ -1,0 +1,123 @@
+"""Online MedLDA as a model of `bayespa.learning`: its prior, its local step, and its predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa.medlda_step import Schedule, Topics, topic_factors
+from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
+from bayespa.topics.calibration import calibrated, uncalibrated
+from bayespa.topics.documents import UNIT, Batch
+from bayespa.topics.merge import matching
+from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
+from bayespa.topics.sampling import sample
+
+
+@dataclass(frozen=True, kw_only=True)
+class MedLDA(TopicModel):
+    """T tasks that share K topics."""
+
+    n_topics: int  # K
+    alpha: float
+
+    def prior(self, n_words: int) -> Joint:
+        """Return the prior of topics and weights."""
+        return Joint(
+            topics=Dirichlet.prior(self.n_topics, n_words, np.rint(self.eta / UNIT) * UNIT),
+            weights=Gaussian.prior(self.n_tasks, self.n_topics, self.weight_scale, self.bias_scale),
+            **uncalibrated(self.calibration),
+        )
+
+    def require_continues(self, posterior: Joint) -> None:
+        """Raise a ValueError unless the posterior has K topics."""
+        found = len(posterior["topics"].concentration)
+        if found != self.n_topics:
+            raise ValueError(
+                f"n_topics is {self.n_topics}, but the model has {found} topics; set it back, or fit"
+            )
+
+    def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
+        """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
+        prior, topics, weights = self.prior(n_words), posterior["topics"], posterior["weights"]
+        if topics.concentration.shape[1] < n_words:
+            topics = topics.extended(prior["topics"])
+        if not np.array_equal(source, np.arange(len(weights.shift))) or (sign < 0.0).any():
+            before, weights = weights, prior["weights"].copy()
+            old = source >= 0
+            weights.shift[old] = sign[old, None] * before.shift[source[old]]
+            weights.precision[old] = before.precision[source[old]]
+        return Joint(**{**posterior.parts, "topics": topics, "weights": weights})
+
+    def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
+        """Without an ancestor topics come in any order: put each of theirs to the most alike of mine."""
+        if ancestor is not None:
+            return theirs
+        order = matching(mine["topics"].mean(), theirs["topics"].mean())[1]
+        topics, weights = theirs["topics"], theirs["weights"]
+        topics = Dirichlet(topics.concentration[order])
+        weights = Gaussian(weights.shift[:, order], weights.precision[:, order][:, :, order])
+        return Joint(**{**theirs.parts, "topics": topics, "weights": weights})
+
+    def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
+        """Sample the topics of the batch, first without labels, as a prediction would, then with them."""
+        factors = self._factors(posterior, batch.documents.vocabulary)
+        topics = Topics(factors, self.shares_prior(posterior).astype(np.float32))
+        mean, covariance = self.weights(posterior)
+        schedule = Schedule(2, 1, self.n_sweeps, self.burn_in, self.sampler, self.key, index)
+        learn = self._averaging if self.averaging else self._gibbs
+        counts, weights, loss, margin = learn(topics, mean, covariance, batch, schedule)
+        statistics = Joint(
+            topics=Columns(batch.documents.vocabulary, Dirichlet(counts.T)),
+            weights=weights,
+            **calibrated(self.calibration, margin / self.margin, batch.labels),
+        )
+        return Progressive(statistics, loss, len(batch), margin)
+
+    def _gibbs(
+        self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule
+    ) -> tuple[Floats, Gaussian, float, Floats]:
+        sampled = sample(batch, topics, self._tasks(mean, covariance, batch.labels), schedule, self.n_threads)
+        labelled, free = sampled.labelled, sampled.free
+        precision = self._mixed(labelled.precision, free.precision)
+        precision = 0.5 * (precision + precision.swapaxes(1, 2))  # mirror entries are rounded differently
+        weights = Gaussian(self._mixed(labelled.shift, free.shift), precision)
+        return (sampled.counts, weights, float(labelled.loss.sum()), free.margin)
+
+    def _averaging(
+        self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule
+    ) -> tuple[Floats, Gaussian, float, Floats]:
+        """Alternate once between the dual given topics and topics given the dual. [MED-7]."""
+        tasks = self._tasks(mean, covariance, batch.labels)
+        before = sample(batch, topics, tasks, replace(schedule, sweeps=0, burn_in=0), self.n_threads).free
+        dual, moved = self._dual(tasks, before.topic_share.astype(np.float64))
+        tilted = replace(tasks, mean=moved, labels=dual.astype(np.float32))
+        sampled = sample(batch, topics, tilted, replace(schedule, sampler="averaging"), self.n_threads)
+        shares = self._mixed(sampled.labelled.topic_share, sampled.free.topic_share).astype(np.float64)
+        shift, loss = self._averaged(tasks, shares)
+        return (sampled.counts, Gaussian(shift, np.zeros_like(covariance)), loss, before.margin)
+
+    def topic_word(self, posterior: Joint) -> Floats:
+        """Return Δ, (K, W)."""
+        concentration: Floats = posterior["topics"].concentration
+        return concentration
+
+    def topic_mean(self, posterior: Joint, words: NDArray[np.integer] | None = None) -> Floats:
+        """Return E Φ of all words or of some, (K, words)."""
+        mean: Floats = posterior["topics"].mean(words)
+        return mean
+
+    def weights(self, posterior: Joint) -> tuple[Floats, Floats]:
+        """Return mean (T, K) and covariance (T, K, K) of the topics' weights."""
+        moments: tuple[Floats, Floats] = posterior["weights"].moments(n_threads=self.n_threads)
+        return moments
+
+    def shares_prior(self, posterior: Joint) -> Floats:
+        """Return α for every topic, (K,)."""
+        return np.full(self.n_topics, self.alpha)
+
+    def _factors(self, posterior: Joint, vocabulary: NDArray[np.int64]) -> NDArray[np.float32]:
+        topics = posterior["topics"]
+        return topic_factors(topics.concentration.T, topics.totals(), vocabulary, mean=self.mean_topics)
