@@ -52,7 +52,7 @@ def test_learns_classes(classifier, corpus, parameters):
 
 def test_recovers_planted_topics(classifier):
     corpus = make_topic_corpus(1500, n_words=200, n_topics=6, n_labels=6, random_state=1)
-    model = classifier(6).fit(corpus.data, corpus.target)
+    model = classifier(6, n_passes=5).fit(corpus.data, corpus.target)  # one pass may merge two of six
     likeness = (np.sqrt(corpus.topic_word.toarray())[:, None] * np.sqrt(model.components_)).sum(axis=2)
     assert sorted(likeness.argmax(axis=1)) == list(range(6))
     assert likeness.max(axis=1).min() > 0.9
