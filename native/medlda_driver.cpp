@@ -12,7 +12,6 @@ namespace bayespa {
 namespace {
 
 constexpr int64_t kChunk = 1024;  // documents whose kept sweeps are held before they are added up
-constexpr int64_t kGroup = 8;     // documents that a thread takes at a time
 
 std::vector<int64_t> document_lengths(const MedldaDocuments& documents) {
   std::vector<int64_t> lengths(documents.n_docs, 0);
@@ -51,7 +50,7 @@ void medlda_step(const MedldaKernels& kernels, const MedldaInput& in, const Medl
                       {shares[p].data(), scalar, scalar + n * T, scalar + 2 * n * T}};
   }
 
-  const int n_workers = static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(in.n_threads, n_docs / kGroup)));
+  const int n_workers = static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(in.n_threads, n_docs / kTogether)));
   std::vector<std::vector<int32_t>> counted[2];  // by phase, of each thread but the first
   for (auto& c : counted) c.resize(n_workers);
 
@@ -70,8 +69,8 @@ void medlda_step(const MedldaKernels& kernels, const MedldaInput& in, const Medl
         for (MedldaChain& chain : chains)
           chain.topic_word[p] = w == 0 ? outputs[p].topic_word : counted[p][w].data();
       }
-      for (int64_t begin; (begin = next.fetch_add(kGroup)) < end - chunk;)
-        kernels.documents(step, order.data(), begin, std::min(begin + kGroup, end - chunk), chunk, chains);
+      for (int64_t begin; (begin = next.fetch_add(kTogether)) < end - chunk;)
+        kernels.documents(step, order.data(), begin, std::min(begin + kTogether, end - chunk), chunk, chains);
     });
     parallel_for(in.n_tasks, n_workers, [&](int task) {  // a task's sums are in document order, whatever the threads
       for (int p = 0; p < 2; ++p) {
@@ -84,8 +83,13 @@ void medlda_step(const MedldaKernels& kernels, const MedldaInput& in, const Medl
 
   for (int p = 0; p < 2; ++p) {
     const MedldaOutput& out = outputs[p];
-    for (const std::vector<int32_t>& more : counted[p])
-      for (size_t i = 0; i < more.size(); ++i) out.topic_word[i] += more[i];
+    if (out.topic_word != nullptr)
+      parallel_ranges(cells, n_workers, [&](int64_t first, int64_t last) {
+        for (int w = 1; w < n_workers; ++w) {
+          const int32_t* more = counted[p][w].data();
+          for (int64_t i = first; i < last; ++i) out.topic_word[i] += more[i];
+        }
+      });
     const double kept = std::max(1, out.sweeps - out.burn_in);
     for (size_t i = 0; i < T * K * K; ++i) out.precision[i] /= kept;
     for (size_t i = 0; i < T * K; ++i) out.shift[i] /= kept;

@@ -324,9 +324,11 @@ void medlda_accumulate(const MedldaStep& step, int p, int task, int64_t n, doubl
       if (share[j] == 0.f) continue;
       shift[j] += weight_h * share[j];  // [MED-4]
       const double scaled = weight * share[j];
-      for (int k = 0; k < n_topics; ++k) precision[j * n_topics + k] += scaled * share[k];  // [MED-4]
+      for (int k = j; k < n_topics; ++k) precision[j * n_topics + k] += scaled * share[k];  // [MED-4]
     }
   }
+  for (int j = 0; j < n_topics; ++j)
+    for (int k = 0; k < j; ++k) precision[j * n_topics + k] = precision[k * n_topics + j];
 }
 
 // A row's largest value becomes 1, so that the floor means the same for a rare word as for a common one.
