@@ -70,12 +70,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _targets(self, n: int, y: Any, classes: Any, *, fit: bool) -> Targets:
         """Check the labels of n documents; nothing of the model changes."""
 
+    def _scale(self, name: str) -> Any:
+        """Return the value of a parameter of the loss or the weights."""
+        return getattr(self, name)
+
     def _model(self, n_tasks: int, calibration: Calibration, key: int) -> TopicModel | OneVsRest:
         """Check the parameters and return the model they describe."""
-        for name in ("cost", "weight_scale"):
-            require_number(name, getattr(self, name), 0.0, open_=True)
+        require_choice("multi_class", self.multi_class, ("shared", "ovr"))
+        scales = {name: self._scale(name) for name in ("cost", "weight_scale", "bias_scale")}
+        for name, value in scales.items():
+            require_number(name, value, 0.0, open_=name != "bias_scale")
         require_number("margin", self.margin, 0.0, open_=not self._regression)
-        require_number("bias_scale", self.bias_scale, 0.0)
         require_number("eta", self.eta, UNIT)
         require_number("n_iterations", self.n_iterations, 1, whole=True)
         require_number("n_sweeps", self.n_sweeps, 1, whole=True)
@@ -85,7 +90,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         require_number("n_passes", self.n_passes, 1, whole=True)
         require_choice("sampler", self.sampler, ("collapsed", "augmented"))
         require_choice("classifier", self.classifier, ("gibbs", "averaging"))
-        require_choice("multi_class", self.multi_class, ("shared", "ovr"))
         require_number("discount", self.discount, 0.0, 1.0, open_=True)
         if self.discount < 1.0 and self.n_passes > 1:
             raise ValueError(
@@ -99,9 +103,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         model = self._topic_model(
             n_tasks=n_tasks if shared else 1,
             eta=float(self.eta),
-            weight_scale=float(self.weight_scale),
-            bias_scale=float(self.bias_scale),
-            cost=float(self.cost),
+            **{name: float(value) for name, value in scales.items()},
             margin=float(self.margin),
             regression=self._regression,
             calibration=calibration if shared else None,

@@ -80,16 +80,16 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
         topics, of fewer words each.
     max_topics : int or None
         After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
-    cost : float
+    cost : float or None
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are.
+        evidence the labels of a document are. None: 256, and 512 one-vs-rest.
     margin : float
         ε, the margin that the loss asks for: the unit of decisions.
-    weight_scale : float
-        v, prior standard deviation of a weight in the same unit as `margin`.
-    bias_scale : float
+    weight_scale : float or None
+        v, prior standard deviation of a weight, in the unit of `margin`. None: 0.05, and 1/64 one-vs-rest.
+    bias_scale : float or None
         Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
-        one.
+        one. None: 0.3, and 0 one-vs-rest.
     n_iterations : int
         I, how often local and global step alternate within a mini-batch.
     n_sweeps, burn_in : int
@@ -203,10 +203,10 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
         eta: float = 0.1,
         max_topics: int | None = None,
         *,
-        cost: float = 256.0,
+        cost: float | None = None,
         margin: float = 1.0,
-        weight_scale: float = 0.05,
-        bias_scale: float = 0.3,
+        weight_scale: float | None = None,
+        bias_scale: float | None = None,
         n_iterations: int = 1,
         n_sweeps: int = 4,
         burn_in: int = 2,

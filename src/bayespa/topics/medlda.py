@@ -33,16 +33,16 @@ class MedLDAClassifier(TopicClassifier, MedLDAEstimator):
     ----------
     n_topics : int
         K.
-    cost : float
+    cost : float or None
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are.
+        evidence the labels of a document are. None: 256, and 512 one-vs-rest.
     margin : float
         ε, the margin that the loss asks for: the unit of decisions.
-    weight_scale : float
-        v, prior standard deviation of a weight in the same unit as `margin`.
-    bias_scale : float
+    weight_scale : float or None
+        v, prior standard deviation of a weight, in the unit of `margin`. None: 0.05, and 1/64 one-vs-rest.
+    bias_scale : float or None
         Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
-        one.
+        one. None: 0.3, and 0 one-vs-rest.
     alpha : float
         Dirichlet prior of a document's topic proportions.
     eta : float
@@ -135,10 +135,10 @@ class MedLDAClassifier(TopicClassifier, MedLDAEstimator):
         self,
         n_topics: int = 40,
         *,
-        cost: float = 256.0,
+        cost: float | None = None,
         margin: float = 1.0,
-        weight_scale: float = 0.05,
-        bias_scale: float = 0.3,
+        weight_scale: float | None = None,
+        bias_scale: float | None = None,
         alpha: float = 0.4,
         eta: float = 0.02,
         n_iterations: int = 1,
