@@ -96,6 +96,8 @@ def rounds(
         A stream for one pass; for more passes, something that can be iterated again (a list).
     n_passes : int
         From the second pass on, what a mini-batch added before is subtracted first: no data counts twice.
+        Where one mini-batch is all of the data it is subtracted last, since else nothing would be left to
+        learn it with: batch learning.
     n_iterations : int
         How often the local step and the global update alternate within a round (the paper's I).
     discount : float
@@ -139,17 +141,20 @@ def rounds(
     if n_passes > 1 and iter(batches) is batches:
         raise ValueError(f"n_passes is {n_passes} but the batches can be iterated only once; pass a list")
     n_batches = len(batches) if isinstance(batches, Sized) else None
+    whole = n_batches == 1
     current: Any = posterior  # any: mypy knows no += of a type variable
     learned: list[S] = []  # what each batch added last, to be replaced when its turn comes again
     index, n_examples, objective_before = start, 0, float("nan")
     for pass_index in range(n_passes):
         objective = 0.0
         for batch_index, batch in enumerate(batches):
-            if pass_index > 0:
+            if pass_index > 0 and not whole:
                 current -= learned[batch_index]
             if discount < 1.0 and prior is not None:
                 current = current.discounted(discount, prior)
             local = model.local_step(current, batch, index)
+            if pass_index > 0 and whole:
+                current -= learned[batch_index]
             current += local.statistics
             for iteration in range(1, n_iterations):
                 again = model.local_step(current, batch, index + iteration)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted, valida
 
 from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.elementary import exp, log
-from bayespa.learning import rounds
+from bayespa.learning import Callback, rounds
 from bayespa.linalg import cholesky
 from bayespa.posteriors import Joint
 from bayespa.random import grid, key_from_seed, normal, permutation, subkey
@@ -119,7 +119,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # Learning
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from scratch, in `n_passes` passes over the documents in random order.
 
         Parameters
@@ -128,6 +128,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Counts of words. See the notes of the class on counts that are not whole numbers.
         y : array of shape (n,) or (n, T)
             Labels; NaN or None where unknown.
+        callback : callable, optional
+            Called with a `bayespa.learning.Round` after every mini-batch, when this estimator is ready to
+            predict with what it knows by then; learning ends where it returns True.
 
         Returns
         -------
@@ -143,7 +146,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         validate_data(self, X, skip_check_array=True, reset=True)
         self._start(model, corpus.counts.shape[1], targets)
         order = permutation(subkey(self._key, ORDER), len(corpus))
-        self._learn(model, self._batches(corpus, targets.labels, order), self.n_passes)
+        self._learn(model, self._batches(corpus, targets.labels, order), self.n_passes, callback)
         return self
 
     def _partial_fit(self, X: Any, y: Any, classes: Any) -> Self:
@@ -191,7 +194,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.__dict__.update(targets.attributes)
         self._n_tasks, self._calibration, self._key = model.n_tasks, model.calibration, model.key
 
-    def _learn(self, model: TopicModel | OneVsRest, batches: Batches, n_passes: int) -> None:
+    def _learn(
+        self, model: TopicModel | OneVsRest, batches: Batches, n_passes: int, callback: Callback | None = None
+    ) -> None:
         options = {"discount": self.discount, "prior": model.prior(self.n_features_in_)}
         with interrupts_held() as release:
             for state in rounds(
@@ -209,6 +214,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 self.objective_.append(state.local.objective / max(1, state.local.n_examples))
                 self._report(state, n_passes)
                 release()
+                if callback is not None and callback(state) is True:
+                    return
 
     def _report(self, state: Any, n_passes: int) -> None:
         every = max(1, state.n_batches // (10 if self.verbose == 1 else state.n_batches))
