@@ -83,6 +83,7 @@ def rounds(
     prior: P | None = None,
     tol: float = 0.0,
     start: int = 0,
+    replace: bool = True,
 ) -> Iterator[Round[P, S]]:
     """Learn mini-batch after mini-batch, and yield the state after each one.
 
@@ -110,6 +111,8 @@ def rounds(
         (the paper: 1e-4).
     start : int
         Index of the first local step; a model that goes on learning gives the number of steps made so far.
+    replace : bool
+        If false, later passes subtract nothing: for a model whose statistics are steps along a gradient.
 
     Yields
     ------
@@ -148,12 +151,13 @@ def rounds(
     for pass_index in range(n_passes):
         objective = 0.0
         for batch_index, batch in enumerate(batches):
-            if pass_index > 0 and not whole:
+            replaced = replace and pass_index > 0
+            if replaced and not whole:
                 current -= learned[batch_index]
             if discount < 1.0 and prior is not None:
                 current = current.discounted(discount, prior)
             local = model.local_step(current, batch, index)
-            if pass_index > 0 and whole:
+            if replaced and whole:
                 current -= learned[batch_index]
             current += local.statistics
             for iteration in range(1, n_iterations):
@@ -162,9 +166,9 @@ def rounds(
                 current += again.statistics
                 local = again
             index += n_iterations
-            if pass_index > 0:
+            if replaced:
                 learned[batch_index] = local.statistics
-            elif n_passes > 1:
+            elif replace and n_passes > 1:
                 learned.append(local.statistics)
             n_examples += local.n_examples
             objective += local.objective
@@ -201,7 +205,7 @@ def learn(
         Each is called with the `Round` after every mini-batch; a callback that returns True stops the
         learning.
     **options
-        `n_passes`, `n_iterations`, `discount`, `prior`, `tol` and `start` of `rounds`.
+        `n_passes`, `n_iterations`, `discount`, `prior`, `tol`, `start` and `replace` of `rounds`.
 
     Returns
     -------
