@@ -83,7 +83,9 @@ def enumerated(words, phi, alpha):
 @pytest.fixture(scope="module")
 def tiny():
     """A model of three topics and six words."""
-    return OnlineLDA(3, alpha=0.3, eta=0.1, kappa=0.5, batch_size=10, n_passes=10, random_state=2).fit(X)
+    return OnlineLDA(
+        3, alpha=0.3, eta=0.1, tau=1.0, kappa=0.5, batch_size=10, n_passes=10, random_state=2
+    ).fit(X)
 
 
 def geometric(delta):
@@ -120,7 +122,7 @@ def corpus():
 
 def test_planted_topics_are_found_and_a_linear_svm_decides_by_them(corpus):
     train, test = slice(0, 1000), slice(1000, None)
-    lda = OnlineLDA(5, batch_size=100, n_passes=4, random_state=0)
+    lda = OnlineLDA(5, batch_size=100, n_passes=6, random_state=0)
     model = make_pipeline(lda, LinearSVC(C=10.0)).fit(corpus.data[train], corpus.target[train])
     likeness = (np.sqrt(corpus.topic_word.toarray())[:, None] * np.sqrt(lda.components_)).sum(axis=2)
     assert sorted(likeness.argmax(axis=1)) == list(range(5))
@@ -173,7 +175,7 @@ def test_a_callback_sees_every_mini_batch_and_can_stop(corpus):
         ({"kappa": -1.0}, "kappa is -1.0"),
         ({"total_documents": 0}, "total_documents is 0; it must be a whole number from 1"),
         ({"n_topics": 0}, "n_topics is 0"),
-        ({"burn_in": 5}, "burn_in is 5; it must be a whole number from 0, at most 4"),
+        ({"burn_in": 10}, "burn_in is 10; it must be a whole number from 0, at most 9"),
         ({"topic_estimate": "median"}, "topic_estimate is 'median'"),
     ],
 )

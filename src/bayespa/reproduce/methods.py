@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bayespa import MedLDAClassifier
+from bayespa import MedLDAClassifier, OnlineLDA
 
 Preset = Literal["ours", "paper"]
 
@@ -43,6 +43,7 @@ class Method:
 METHODS = {
     "paMedLDA": Method(MedLDAClassifier, "#0072B2", "o", paper=PAPER),
     "bMedLDA": Method(MedLDAClassifier, "#D55E00", "s", {"batch_size": None}, PAPER, online=False),
+    "spLDA": Method(OnlineLDA, "#009E73", "^", paper={"eta": 0.5}, read_out=True),
 }
 
 
