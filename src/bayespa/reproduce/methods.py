@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bayespa import MedLDAClassifier, OnlineLDA
+from bayespa import MedHDPClassifier, MedLDAClassifier, OnlineLDA
 
 Preset = Literal["ours", "paper"]
 
@@ -24,6 +24,7 @@ PAPER: dict[str, Any] = {
     "n_sweeps": 2,
     "burn_in": 0,
 }
+PAPER_HDP = {**PAPER, "eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0}
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ METHODS = {
     "paMedLDA": Method(MedLDAClassifier, "#0072B2", "o", paper=PAPER),
     "bMedLDA": Method(MedLDAClassifier, "#D55E00", "s", {"batch_size": None}, PAPER, online=False),
     "spLDA": Method(OnlineLDA, "#009E73", "^", paper={"eta": 0.5}, read_out=True),
+    "paMedHDP": Method(MedHDPClassifier, "#0072B2", "o", paper=PAPER_HDP, nonparametric=True),
+    "bMedHDP": Method(
+        MedHDPClassifier, "#D55E00", "s", {"batch_size": None}, PAPER_HDP, nonparametric=True, online=False
+    ),
 }
 
 

@@ -7,10 +7,10 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bayespa
-from bayespa.inspect import report
+from bayespa.inspect import html
 from bayespa.reproduce.claims import Claim
 from bayespa.reproduce.experiment import Experiment, Plan, Table
 from bayespa.reproduce.runs import Runs
@@ -28,7 +28,8 @@ def write(experiment: Experiment, plan: Plan, runs: Runs, folder: Path) -> list[
 
     from bayespa.inspect.plots import STYLE
 
-    with mpl.rc_context(STYLE):
+    paper: Any = {"figure.facecolor": "white", "axes.facecolor": "white", "svg.hashsalt": experiment.name}
+    with mpl.rc_context({**STYLE, **paper}):
         figure = experiment.draw(runs)
         png, svg = _image(figure, "png"), _image(figure, "svg")
     claims, table = experiment.claims(runs), experiment.table(runs)
@@ -75,15 +76,18 @@ def as_markdown(experiment: Experiment, plan: Plan, claims: Sequence[Claim], tab
 
 def as_html(experiment: Experiment, plan: Plan, claims: Sequence[Claim], table: Table, svg: str) -> str:
     """Return the page as HTML that stands alone."""
-    return report.page(
+    return html.page(
         experiment.title,
-        report.paragraph(f"{experiment.set_up} {_how(plan)}"),
-        report.figure(svg[svg.index("<svg") :], experiment.title),
-        report.section(
-            "What the paper says, and what was measured",
-            report.table(CLAIMS, [[claim.paper, claim.ours, claim.verdict] for claim in claims]),
-        ),
-        report.section("Numbers", report.table(table.header, table.rows)),
+        [
+            html.section(
+                "claims",
+                "What the paper says, and what was measured",
+                html.table(CLAIMS, [[claim.paper, claim.ours, claim.verdict] for claim in claims]),
+            ),
+            html.section("numbers", "Numbers", html.table(table.header, table.rows)),
+        ],
+        head=html.paragraph(f"{experiment.set_up} {_how(plan)}")
+        + html.figure(svg[svg.index("<svg") :], experiment.title),
     )
 
 
