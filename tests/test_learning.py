@@ -83,6 +83,11 @@ def test_a_replay_replaces_what_a_batch_added_before():
     assert values == [1.5, 2.25, 1.75 * 1.5, (1.75 * 1.5 - 0.75) * 1.5]
 
 
+def test_passes_over_one_batch_learn_it_from_what_it_taught_last():
+    passes = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0], n_passes=3)]
+    assert passes == [1.5, 1.75, 1.875]  # as iterations do: 1 + 1/2, 1 + 3/4, 1 + 7/8
+
+
 def test_iterations_within_a_round_replace_each_other():
     values = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0, 1], n_iterations=3)]
     # 1 + 1/2, then 1 + 3/4, then 1 + 7/8, each iteration starting from the last.

@@ -6,7 +6,7 @@ from bayespa.linear import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
-from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
+from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor, OnlineLDA
 
 __version__ = "0.1.0"
 
@@ -17,6 +17,7 @@ __all__ = [
     "MedHDPRegressor",
     "MedLDAClassifier",
     "MedLDARegressor",
+    "OnlineLDA",
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
 ]

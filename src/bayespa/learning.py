@@ -83,6 +83,7 @@ def rounds(
     prior: P | None = None,
     tol: float = 0.0,
     start: int = 0,
+    replace: bool = True,
 ) -> Iterator[Round[P, S]]:
     """Learn mini-batch after mini-batch, and yield the state after each one.
 
@@ -96,6 +97,8 @@ def rounds(
         A stream for one pass; for more passes, something that can be iterated again (a list).
     n_passes : int
         From the second pass on, what a mini-batch added before is subtracted first: no data counts twice.
+        Where one mini-batch is all of the data it is subtracted last, since else nothing would be left to
+        learn it with: batch learning.
     n_iterations : int
         How often the local step and the global update alternate within a round (the paper's I).
     discount : float
@@ -108,6 +111,8 @@ def rounds(
         (the paper: 1e-4).
     start : int
         Index of the first local step; a model that goes on learning gives the number of steps made so far.
+    replace : bool
+        If false, later passes subtract nothing: for a model whose statistics are steps along a gradient.
 
     Yields
     ------
@@ -139,17 +144,21 @@ def rounds(
     if n_passes > 1 and iter(batches) is batches:
         raise ValueError(f"n_passes is {n_passes} but the batches can be iterated only once; pass a list")
     n_batches = len(batches) if isinstance(batches, Sized) else None
+    whole = n_batches == 1
     current: Any = posterior  # any: mypy knows no += of a type variable
     learned: list[S] = []  # what each batch added last, to be replaced when its turn comes again
     index, n_examples, objective_before = start, 0, float("nan")
     for pass_index in range(n_passes):
         objective = 0.0
         for batch_index, batch in enumerate(batches):
-            if pass_index > 0:
+            replaced = replace and pass_index > 0
+            if replaced and not whole:
                 current -= learned[batch_index]
             if discount < 1.0 and prior is not None:
                 current = current.discounted(discount, prior)
             local = model.local_step(current, batch, index)
+            if replaced and whole:
+                current -= learned[batch_index]
             current += local.statistics
             for iteration in range(1, n_iterations):
                 again = model.local_step(current, batch, index + iteration)
@@ -157,9 +166,9 @@ def rounds(
                 current += again.statistics
                 local = again
             index += n_iterations
-            if pass_index > 0:
+            if replaced:
                 learned[batch_index] = local.statistics
-            elif n_passes > 1:
+            elif replace and n_passes > 1:
                 learned.append(local.statistics)
             n_examples += local.n_examples
             objective += local.objective
@@ -196,7 +205,7 @@ def learn(
         Each is called with the `Round` after every mini-batch; a callback that returns True stops the
         learning.
     **options
-        `n_passes`, `n_iterations`, `discount`, `prior`, `tol` and `start` of `rounds`.
+        `n_passes`, `n_iterations`, `discount`, `prior`, `tol`, `start` and `replace` of `rounds`.
 
     Returns
     -------

@@ -37,6 +37,7 @@ def test_scikit_learn_conventions(estimator, check):
         {"sampler": "augmented"},
         {"classifier": "averaging"},
         {"batch_size": None, "n_iterations": 12},
+        {"batch_size": None, "n_passes": 12},
         {"n_passes": 3},
         {"discount": 0.98},
         {"label_free": 0.0, "topic_estimate": "geometric"},
@@ -48,6 +49,19 @@ def test_learns_classes(classifier, corpus, parameters):
     assert model.score(corpus.X_test, corpus.y_test) > 0.85
     assert model.n_documents_seen_ == 700
     assert len(model.objective_) == 1 or model.objective_[-1] < model.objective_[0]
+
+
+def test_a_callback_sees_a_model_that_predicts_and_can_stop_it(classifier, corpus):
+    model, states, scores = classifier(n_passes=2), [], []
+
+    def watch(state):
+        states.append(state)
+        scores.append(model.score(corpus.X_test, corpus.y_test))
+        return state.pass_index == 1
+
+    model.fit(corpus.X, corpus.y, callback=watch)
+    assert len(states) == len(model.objective_) == states[0].n_batches + 1  # a pass, and one mini-batch more
+    assert scores[-1] > 0.85
 
 
 def test_recovers_planted_topics(classifier):

@@ -4,6 +4,7 @@ import click
 
 import bayespa
 from bayespa.cli.demo import demo
+from bayespa.cli.reproduce import reproduce
 
 
 @click.group()
@@ -13,3 +14,4 @@ def main() -> None:
 
 
 main.add_command(demo)
+main.add_command(reproduce)

@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayespa.classes import some
 from bayespa.topics.calibration import Calibration, probabilities, temperature
-from bayespa.topics.estimator import Targets, TopicEstimator, one_row
+from bayespa.topics.estimator import TopicEstimator, one_row
 from bayespa.topics.explain import Explanation
 from bayespa.topics.labels import Classes, Labels, label_array
 from bayespa.topics.merge import require_mergeable
 from bayespa.topics.model import Floats
+from bayespa.topics.transformer import Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -95,8 +95,8 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
     n_sweeps, burn_in : int
         J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
     batch_size : int or None
-        Documents of a mini-batch. None: all at once, which is batch MedHDP and needs many `n_sweeps` or
-        `n_iterations`, not `n_passes`.
+        Documents of a mini-batch. None: all at once, which is batch MedHDP and needs many `n_sweeps`, or
+        some `n_passes`.
     first_batch_size : int or None
         Documents of the first mini-batch, if that is more than `batch_size`: topics are found where there is
         enough to see. `fit` takes them from its documents; a stream should hand so many to the first call of
@@ -290,8 +290,8 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     n_sweeps, burn_in : int
         J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
     batch_size : int or None
-        Documents of a mini-batch. None: all at once, which is batch MedHDP and needs many `n_sweeps` or
-        `n_iterations`, not `n_passes`.
+        Documents of a mini-batch. None: all at once, which is batch MedHDP and needs many `n_sweeps`, or
+        some `n_passes`.
     first_batch_size : int or None
         Documents of the first mini-batch, if that is more than `batch_size`: topics are found where there is
         enough to see. `fit` takes them from its documents; a stream should hand so many to the first call of

@@ -52,8 +52,7 @@ class MedLDAClassifier(TopicClassifier, MedLDAEstimator):
     n_sweeps, burn_in : int
         J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
     batch_size : int or None
-        Documents of a mini-batch. None: all at once, which is batch MedLDA and needs `n_iterations`, not
-        `n_passes`.
+        Documents of a mini-batch. None: all at once, which is batch MedLDA and needs some `n_passes`.
     n_passes : int
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
         counts twice.
@@ -211,8 +210,7 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
     n_sweeps, burn_in : int
         J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
     batch_size : int or None
-        Documents of a mini-batch. None: all at once, which is batch MedLDA and needs `n_iterations`, not
-        `n_passes`.
+        Documents of a mini-batch. None: all at once, which is batch MedLDA and needs some `n_passes`.
     n_passes : int
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
         counts twice.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespa.elementary import log
 from bayespa.learning import Local
 from bayespa.medlda_step import Schedule, Tasks, Topics
 from bayespa.posteriors import Joint
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Sources = NDArray[np.int64]
+ENOUGH = 64  # documents of a mini-batch that the likelihood is computed from
 PREDICTION, ONE_OF_MANY = 1, 2  # the purposes of keys, see `bayespa.random.subkey`
 
 
@@ -128,6 +130,30 @@ class TopicModel(ABC):
             free.margin_var[empty] = covariance.sum(axis=(1, 2)) * (1.0 / total) ** 2
         return sampled
 
+    def proportions(self, posterior: Joint, length: Floats, shares: Floats) -> Floats:
+        """Return E θ (n, K) of documents of some length given E z̄ (n, K): α counts as much as tokens do."""
+        alpha = self.shares_prior(posterior)
+        total, length = ratios(alpha)[1] * alpha.max(initial=0.0), length[:, None]
+        proportions: Floats = (alpha + length * shares) / (total + length)
+        return proportions
+
+    def minus_log_likelihood(self, posterior: Joint, batch: Batch, shares: NDArray[np.floating]) -> float:
+        """Return that of a batch's words given E Φ and E z̄ (n, K), from some of the documents.
+
+        It is for judging progress without labels, which needs no more.
+        """
+        documents, n = batch.documents, min(ENOUGH, len(batch))
+        end = int(documents.indptr[n])
+        rows = np.repeat(np.arange(n), np.diff(documents.indptr[: n + 1]))
+        tokens: Floats = documents.counts[:end] * batch.weights[rows]
+        proportions = self.proportions(
+            posterior, np.bincount(rows, tokens, n).astype(np.float64), shares[:n].astype(np.float64)
+        )
+        words, place = np.unique(documents.words[:end], return_inverse=True)
+        topics = self.topic_mean(posterior, documents.vocabulary[words])
+        found = -float((tokens * log(mixed(proportions, topics, rows, place))).sum())
+        return found * len(batch) / n
+
     def _tasks(self, mean: Floats, covariance: Floats, labels: NDArray[np.float32]) -> Tasks:
         return Tasks(mean, covariance, labels, np.full(self.n_tasks, self.cost), self.margin, self.regression)
 
@@ -159,6 +185,20 @@ class TopicModel(ABC):
     def _mixed(self, labelled: NDArray[Any], free: NDArray[Any]) -> NDArray[Any]:
         """Weigh what samples with and without labels say: a test document will look like the latter."""
         return (1.0 - self.label_free) * labelled + self.label_free * free
+
+
+def mixed(
+    proportions: Floats, topics: Floats, rows: NDArray[np.integer], words: NDArray[np.integer]
+) -> Floats:
+    """Return Σ_k θ_dk φ_kw of some documents d and words w, topic by topic: this order is the bits.
+
+    >>> mixed(np.array([[0.5, 0.5]]), np.array([[0.25, 0.75], [0.75, 0.25]]), np.array([0]), np.array([1]))
+    array([0.5])
+    """
+    probability = np.zeros(len(rows))
+    for k, topic in enumerate(topics):
+        probability += proportions[rows, k] * topic[words]
+    return probability
 
 
 def ratios(alpha: Floats) -> tuple[Floats, float]:

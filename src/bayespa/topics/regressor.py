@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayespa.topics.estimator import Targets, TopicEstimator, one_row
+from bayespa.topics.estimator import TopicEstimator, one_row
 from bayespa.topics.explain import Explanation
 from bayespa.topics.labels import Labels, label_array, real_tasks
 from bayespa.topics.merge import require_mergeable
+from bayespa.topics.transformer import Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,0 +1,64 @@
+"""``bayespa reproduce``: run a figure or table of the paper again, and say what came out."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from bayespa.reproduce import EXPERIMENTS
+from bayespa.reproduce.experiment import Plan
+from bayespa.reproduce.pages import write
+from bayespa.reproduce.runner import finish
+from bayespa.reproduce.store import Store
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("what", type=click.Choice([*EXPERIMENTS, "all"]))
+@click.option("--data", type=FOLDER, help="Folder of the published corpora; by default that of BAYESPA_DATA.")
+@click.option("--output", type=FOLDER, default="reproduction", show_default=True, help="Where files go.")
+@click.option("--quick", is_flag=True, help="Less of everything, on the sample in the package: minutes.")
+@click.option("--seeds", default=2, show_default=True, type=click.IntRange(1), help="Runs of every cell.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Cells at a time.")
+@click.option(
+    "--settings",
+    default="ours",
+    show_default=True,
+    type=click.Choice(["ours", "paper"]),
+    help="Hyper-parameters: the defaults of this package, or the paper's.",
+)
+@click.option("--documents", type=click.IntRange(1), help="Use only so many training documents.")
+def reproduce(
+    what: str,
+    data: Path | None,
+    output: Path,
+    quick: bool,
+    seeds: int,
+    jobs: int,
+    settings: Literal["ours", "paper"],
+    documents: int | None,
+) -> None:
+    """Run a figure or table of the paper again.
+
+    Every finished run is kept in OUTPUT/runs.jsonl: the same command goes on where it was stopped.
+    """
+    if find_spec("matplotlib") is None:
+        raise click.ClickException("the figures need matplotlib: pip install 'bayespa[plot]'")
+    plan = Plan(quick, settings, range(seeds), documents)
+    output.mkdir(parents=True, exist_ok=True)
+    store = Store(output / "runs.jsonl")
+    for name in EXPERIMENTS if what == "all" else [what]:
+        experiment = EXPERIMENTS[name]
+        click.echo(experiment.title)
+        try:
+            runs = finish(experiment.cells(plan), store, data, jobs, lambda line: click.echo(f"  {line}"))
+        except FileNotFoundError as error:
+            raise click.ClickException(f"{error}; or use --quick, which needs no data") from error
+        for claim in experiment.claims(runs):
+            click.echo(f"  {claim.verdict}: {claim.paper} {claim.ours}")
+        for path in write(experiment, plan, runs, output):
+            click.echo(f"  {path}")

@@ -1,0 +1,117 @@
+"""Cells: the runs that a figure or table consists of, described as data, and what comes out of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import bayespa
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method with its settings on one data set, from one seed.
+
+    Parameters
+    ----------
+    method, data : str
+        Names in `bayespa.reproduce.methods.METHODS` and `bayespa.reproduce.data.LOADERS`.
+    settings : mapping
+        Parameters of the estimator that differ from its own.
+    seed : int
+    passes : int
+        Passes over the training documents, at most.
+    tries : tuple of float
+        Passes after which the model is tried on the test documents; it always is at the end.
+    tol : float
+        Stop when the objective of a pass differs by less than this, relatively, from that of the one before.
+    documents : int, optional
+        Use only so many of the training documents.
+    """
+
+    method: str
+    data: str
+    settings: Mapping[str, Any]
+    seed: int
+    passes: int = 1
+    tries: tuple[float, ...] = ()
+    tol: float = 0.0
+    documents: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Say who this cell is: the same description under the same version gives the same key.
+
+        >>> one, other = (Cell("paMedLDA", "sample", {"n_topics": 5}, seed=seed) for seed in (0, 1))
+        >>> one.key == Cell("paMedLDA", "sample", {"n_topics": 5}, seed=0).key, one.key == other.key
+        (True, False)
+        """
+        text = json.dumps([bayespa.__version__, asdict(self)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    @property
+    def work(self) -> float:
+        """How long this may take, relative to other cells: for guesses of the time left."""
+        one_vs_rest = 20.0 if self.settings.get("multi_class") == "ovr" else 1.0
+        sweeps = self.settings.get("n_sweeps", 4) * self.settings.get("n_iterations", 1)
+        small = 1.0 + 200.0 / (self.settings.get("batch_size") or 1e9)  # a mini-batch has costs of its own
+        tried = 3.0 * (1.0 + len(self.tries))
+        topics = self.settings.get("n_topics", 40)
+        return float((self.passes * (2.0 + sweeps) * small + tried) * topics * one_vs_rest)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model on its way: what it had read, how long it took, and how good it was on the test documents."""
+
+    passes: float
+    seconds: float  # CPU time of learning, without that of trying
+    score: float  # accuracy, or the F1 of many labels
+    n_topics: int
+    objective: float  # of the pass, per document
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished cell."""
+
+    cell: Cell
+    points: tuple[Point, ...] = field(default=())
+
+    @property
+    def last(self) -> Point:
+        """The finished model."""
+        return self.points[-1]
+
+    @property
+    def best(self) -> float:
+        """The best score on the way."""
+        return max(point.score for point in self.points)
+
+    def at(self, passes: float) -> Point:
+        """Return the model after so many passes, or the finished one if it ended sooner."""
+        return next((point for point in self.points if point.passes >= passes - 1e-9), self.last)
+
+    def first(self, score: float) -> Point:
+        """Return the first model that reached a score; if none did, one that took for ever."""
+        never = Point(math.inf, math.inf, score, 0, math.nan)
+        return next((point for point in self.points if point.score >= score), never)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        return {"key": self.cell.key, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Run:
+        """Read what `to_json` wrote.
+
+        >>> run = Run(Cell("paMedLDA", "sample", {"n_topics": 5}, 0), (Point(1.0, 0.5, 0.8, 5, 2.0),))
+        >>> Run.from_json(json.loads(json.dumps(run.to_json()))) == run
+        True
+        """
+        cell = {**record["cell"], "tries": tuple(record["cell"]["tries"])}
+        return cls(Cell(**cell), tuple(Point(**point) for point in record["points"]))

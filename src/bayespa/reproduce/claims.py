@@ -1,0 +1,27 @@
+"""What the paper says, what was measured, and whether that is so: by rules, not by looking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SAME = 0.01  # accuracies that differ by less are the same: about two standard errors of 7,505 messages
+COMPARABLE = 0.02  # accuracies that differ by less are comparable
+ORDER = 8.0  # times as fast is "about one order of magnitude"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper beside our numbers."""
+
+    paper: str
+    ours: str
+    holds: bool
+
+    @property
+    def verdict(self) -> str:
+        """Say in words whether the claim holds.
+
+        >>> Claim("", "", True).verdict
+        'holds'
+        """
+        return "holds" if self.holds else "does not hold"

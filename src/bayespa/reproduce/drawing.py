@@ -1,0 +1,71 @@
+"""What the figures share; needs matplotlib (``pip install 'bayespa[plot]'``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayespa.reproduce.methods import METHODS
+from bayespa.reproduce.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "osD^vP*"
+
+
+def panels(n: int, n_rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.4 * n, 3.4 * n_rows), layout="constrained")
+    return figure, list(figure.subplots(n_rows, n, squeeze=False).ravel())
+
+
+def style_of(method: str) -> dict[str, Any]:
+    """Return how a method is drawn: colour and marker, either of which tells it apart; online ones solid."""
+    known = METHODS[method]
+    return {
+        "color": known.colour,
+        "marker": known.marker,
+        "linestyle": "-" if known.online else "--",
+        "markersize": 5,
+        "linewidth": 1.4,
+    }
+
+
+def numbered(place: int) -> dict[str, Any]:
+    """Return the style of the i-th of some curves."""
+    return {
+        "color": OKABE_ITO[place % len(OKABE_ITO)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "markersize": 5,
+        "linewidth": 1.4,
+    }
+
+
+def curve(axes: Axes, x: str, y: str, runs: Runs, label: str, **style: Any) -> None:
+    """Draw runs that differ in their seeds as one line through the means, with a band of one sd.
+
+    The i-th points of all runs belong together; runs that stopped sooner stay at their last point.
+    """
+    longest = max(len(run.points) for run in runs)
+    points = [[run.points[min(i, len(run.points) - 1)] for run in runs] for i in range(longest)]
+    values = {
+        name: np.array(
+            [[1.0 - p.score if name == "error" else getattr(p, name) for p in ps] for ps in points]
+        )
+        for name in (x, y)
+    }
+    mean, spread = values[y].mean(axis=1), values[y].std(axis=1)
+    at = values[x].mean(axis=1)
+    axes.plot(at, mean, label=label, **style)
+    axes.fill_between(at, mean - spread, mean + spread, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def legend(axes: Axes) -> None:
+    """Add a legend that hides no curve that matters."""
+    axes.legend(frameon=False, fontsize=8, handlelength=2.6)

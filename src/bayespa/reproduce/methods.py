@@ -1,0 +1,69 @@
+"""The methods that the paper compares, by its names for them; to add one is to add a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bayespa import MedHDPClassifier, MedLDAClassifier, OnlineLDA
+
+Preset = Literal["ours", "paper"]
+
+# The paper's section 5.1, and the choices that its algorithm 1 leaves no doubt about.
+PAPER: dict[str, Any] = {
+    "cost": 1.0,
+    "margin": 164.0,
+    "weight_scale": 1.0,
+    "bias_scale": 0.0,
+    "eta": 0.5,
+    "sampler": "augmented",
+    "label_free": 0.0,
+    "topic_estimate": "geometric",
+    "multi_class": "ovr",
+    "n_sweeps": 2,
+    "burn_in": 0,
+}
+PAPER_HDP = {**PAPER, "eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0}
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method is made of its settings, and how it is drawn."""
+
+    make: Callable[..., Any]
+    colour: str  # of Okabe and Ito, who chose them for all eyes
+    marker: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # that make the method what it is
+    paper: Mapping[str, Any] = field(default_factory=dict)  # the paper's
+    nonparametric: bool = False  # finds the number of topics by itself
+    read_out: bool = False  # finds topics without labels, and a linear SVM decides by them
+    online: bool = True
+
+
+METHODS = {
+    "paMedLDA": Method(MedLDAClassifier, "#0072B2", "o", paper=PAPER),
+    "bMedLDA": Method(MedLDAClassifier, "#D55E00", "s", {"batch_size": None}, PAPER, online=False),
+    "spLDA": Method(OnlineLDA, "#009E73", "^", paper={"eta": 0.5}, read_out=True),
+    "paMedHDP": Method(MedHDPClassifier, "#0072B2", "o", paper=PAPER_HDP, nonparametric=True),
+    "bMedHDP": Method(
+        MedHDPClassifier, "#D55E00", "s", {"batch_size": None}, PAPER_HDP, nonparametric=True, online=False
+    ),
+}
+
+
+def settings_of(method: str, preset: Preset, **chosen: Any) -> dict[str, Any]:
+    """Return the settings of a method, the paper's where `preset` says so, and those chosen for a cell.
+
+    >>> settings_of("bMedLDA", "ours", n_topics=40)
+    {'n_topics': 40, 'batch_size': None}
+    >>> settings_of("paMedLDA", "paper", n_topics=40)["alpha"]
+    0.025
+    """
+    known = METHODS[method]
+    settings = {**(known.paper if preset == "paper" else {}), **chosen, **known.settings}
+    if known.nonparametric:
+        settings.pop("n_topics", None)
+    elif preset == "paper":
+        settings["alpha"] = 1.0 / settings["n_topics"]
+    return settings
