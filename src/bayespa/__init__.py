@@ -6,6 +6,8 @@ from bayespa.linear import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
+from bayespa.saving import ModelFileError, load, save
+from bayespa.text_model import TextModel
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 
 __version__ = "0.1.0"
@@ -17,6 +19,10 @@ __all__ = [
     "MedHDPRegressor",
     "MedLDAClassifier",
     "MedLDARegressor",
+    "ModelFileError",
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
+    "TextModel",
+    "load",
+    "save",
 ]

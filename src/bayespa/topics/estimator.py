@@ -19,10 +19,10 @@ from bayespa.linalg import cholesky
 from bayespa.posteriors import Joint
 from bayespa.random import grid, key_from_seed, normal, permutation, subkey
 from bayespa.topics.batches import Batches, interrupts_held
-from bayespa.topics.calibration import Calibration
+from bayespa.topics.calibration import TEMPERATURES, Calibration
 from bayespa.topics.documents import UNIT, Corpus
 from bayespa.topics.explain import Explanation, TopicPart, WordPart
-from bayespa.topics.labels import Labels
+from bayespa.topics.labels import Classes, Labels
 from bayespa.topics.merge import require_mergeable
 from bayespa.topics.model import Floats, OneVsRest, Sources, TopicModel, ratios
 
@@ -230,6 +230,18 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _fitted_model(self) -> TopicModel | OneVsRest:
         return self._model(self._n_tasks, self._calibration, self._key)
+
+    def _require_whole(self) -> None:
+        """Raise a ValueError unless parameters, tasks and arrays, which came from a file, belong together."""
+        require_number("n_features_in_", self.n_features_in_, 1, whole=True)
+        if hasattr(self, "classes_") and Classes(self.classes_, self._indicator).n_tasks != self._n_tasks:
+            raise ValueError(f"there are {len(self.classes_)} classes and {self._n_tasks} tasks")
+        for model, posterior in self._parts():
+            model.require_whole(posterior, self.n_features_in_)
+        if self._calibration is not None and len(self._posterior["temperature"].log_weights) != len(
+            TEMPERATURES
+        ):
+            raise ValueError("the temperature has other values than this version of bayespa knows")
 
     @property
     def topic_word_(self) -> Floats:
