@@ -288,6 +288,14 @@ class TestWriting:
         with pytest.raises(FileNotFoundError):
             files.write(path.parent / "no" / "m", "new", {})
 
+    def test_only_files_are_replaced(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "folder").mkdir()
+        for name in ("pipe", "folder"):
+            with pytest.raises(OSError, match=f"{name} is not a file"):
+                files.write(tmp_path / name, "new", {})
+        assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+
     def test_remains_of_a_killed_process_are_overwritten(self, path):
         part = path.with_name(".m.part")
         part.write_bytes(b"x" * 100_000)

@@ -64,6 +64,8 @@ def write(path: str | os.PathLike[str], state: Any, arrays: Arrays) -> None:
     """
     content = _encode(state, arrays)
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(f"{target} is not a file that a model could replace")  # a folder, or a device
     part = target.with_name(f".{target.name}.part")
     descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with open(descriptor, "wb") as file:

@@ -74,10 +74,9 @@ class TextModel:
     >>> from bayespa import TextModel
     >>> from bayespa.datasets import load_arxiv_sample
     >>> papers = load_arxiv_sample(subset="train")
-    >>> model = TextModel(random_state=0)
-    >>> model = model.learn(papers.data[:1000], [labels[0] for labels in papers.labels[:1000]])
-    >>> model.predict(["Dark matter halos in clusters of galaxies"])
-    ['astro-ph']
+    >>> model = TextModel(random_state=0).learn(papers.data, [labels[0] for labels in papers.labels])
+    >>> model.predict(["Groups of automorphisms of a free group"])
+    ['math.GR']
     """
 
     def __init__(
@@ -193,9 +192,14 @@ class TextModel:
 
     # Prediction
 
+    @property
+    def fitted(self) -> bool:
+        """Whether something was learned."""
+        return hasattr(self.estimator, "n_features_in_")
+
     def _fitted(self) -> Any:
         """Return the estimator, if it has learned something."""
-        if not hasattr(self.estimator, "n_features_in_"):
+        if not self.fitted:
             raise NotFittedError("this TextModel has learned nothing yet; call learn first")
         return self.estimator
 
