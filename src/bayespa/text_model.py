@@ -131,10 +131,40 @@ class TextModel:
         -------
         self
         """
+        self._checked(labels)
+        return self.learn_counts(self.count(texts), labels)
+
+    def count(self, texts: Sequence[Content]) -> sp.csr_matrix:
+        """Count words and learn new ones: return (n, n_words) for `learn_counts`, which must come next."""
+        if self.vectorizer is None:
+            self.vectorizer = self._default_vectorizer(texts)
+        counts: sp.csr_matrix = getattr(self.vectorizer, "learn", self.vectorizer.transform)(texts)
+        return counts
+
+    def learn_counts(self, counts: sp.csr_matrix, labels: Sequence[Label]) -> Self:
+        """Learn documents whose words `count` has counted."""
+        target, labels, classes = self._checked(labels)
+        if not counts.shape[1]:
+            raise ValueError(
+                f"no word of the first {len(labels)} documents occurs often enough to be learned; lower "
+                "min_count of the vocabulary, or give more documents at once"
+            )
+        if self.estimator is None:
+            self._make_estimator(target)
+        if not KINDS[self.kind].unlabelled:
+            known = [row for row, label in enumerate(labels) if label is not None]
+            counts, labels = counts[known], [labels[row] for row in known]
+        if labels:
+            named = {} if target == "number" else {"classes": classes.names}
+            self.estimator.partial_fit(self._weighted(counts), _y(labels, target, classes), **named)
+        self.classes = classes
+        return self
+
+    def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], Classes]:
+        """Return what labels are, the labels in this form, and all classes; nothing of the model changes."""
         target = self.target or _target_of(labels)
         labels = [_as_target(label, target, row) for row, label in enumerate(labels)]
-        kind = KINDS[self.kind]
-        if target == "classes" and not kind.several:
+        if target == "classes" and not KINDS[self.kind].several:
             raise ValueError(
                 f"documents have several classes, which kind={self.kind!r} cannot learn; use kind='medlda', "
                 "or give each document one class"
@@ -147,24 +177,7 @@ class TextModel:
                     f"the first {len(labels)} documents have {len(classes)} classes {classes.names}; two are "
                     "needed to begin: shuffle the documents, or name the classes beforehand"
                 )
-        if self.vectorizer is None:
-            self.vectorizer = self._default_vectorizer(texts)
-        X = self._weighted(getattr(self.vectorizer, "learn", self.vectorizer.transform)(texts))
-        if not X.shape[1]:
-            raise ValueError(
-                f"no word of the first {len(texts)} documents occurs often enough to be learned; lower "
-                "min_count of the vocabulary, or give more documents at once"
-            )
-        if self.estimator is None:
-            self._make_estimator(target)
-        if not kind.unlabelled:
-            known = [row for row, label in enumerate(labels) if label is not None]
-            X, labels = X[known], [labels[row] for row in known]
-        if labels:
-            named = {} if target == "number" else {"classes": classes.names}
-            self.estimator.partial_fit(X, _y(labels, target, classes), **named)
-        self.classes = classes
-        return self
+        return target, labels, classes
 
     def _make_estimator(self, target: Target) -> None:
         kind = KINDS[self.kind]
@@ -203,19 +216,23 @@ class TextModel:
             raise NotFittedError("this TextModel has learned nothing yet; call learn first")
         return self.estimator
 
-    def _counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
+    def _X(self, counts: sp.csr_matrix) -> sp.csr_matrix:
+        """Return what the estimator reads of counts, in which there may be words that it has not learned."""
         known = self._fitted().n_features_in_
-        counts: sp.csr_matrix = self.vectorizer.transform(texts)
-        return counts if counts.shape[1] == known else counts[:, :known]  # without words met in vain
+        return self._weighted(counts if counts.shape[1] == known else counts[:, :known])
 
-    def _X(self, texts: Sequence[Content]) -> sp.csr_matrix:
-        return self._weighted(self._counts(texts))
+    def _counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
+        self._fitted()
+        counts: sp.csr_matrix = self.vectorizer.transform(texts)
+        return counts
 
     def predict(self, texts: Sequence[Content]) -> list[Label]:
         """Return the label of each of n texts: a class, a tuple of classes, or a number."""
-        if not len(texts):
-            return []
-        found = self._fitted().predict(self._X(texts))
+        return self.predict_counts(self._counts(texts)) if len(texts) else []
+
+    def predict_counts(self, counts: sp.csr_matrix) -> list[Label]:
+        """Return the label of each document whose words `count` has counted."""
+        found = self._fitted().predict(self._X(counts))
         if self.target != "classes":
             return list(found.tolist())
         names = np.asarray(self.class_names, object)
@@ -225,7 +242,7 @@ class TextModel:
         """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
         if self.target == "number":
             raise ValueError("a regressor has no probabilities; predict gives the numbers")
-        return np.asarray(self._fitted().predict_proba(self._X(texts)))
+        return np.asarray(self._fitted().predict_proba(self._X(self._counts(texts))))
 
     @property
     def class_names(self) -> list[str]:
@@ -255,14 +272,13 @@ class TextModel:
         """Say which topics and words of a text carried the decision for a class, by default its own."""
         if hasattr(self._fitted(), "explain"):
             named = {} if self.target == "number" else {"target": target}
-            explanation: Explanation = self.estimator.explain(
-                self._X([text]), feature_names=self.words(), **named
-            )
+            X = self._X(self._counts([text]))
+            explanation: Explanation = self.estimator.explain(X, feature_names=self.words(), **named)
             return explanation
         return self._explain_by_words(self._counts([text]), target)
 
     def _explain_by_words(self, counts: sp.csr_matrix, target: str | None) -> Explanation:
-        estimator, names, X = self.estimator, self.class_names, self._weighted(counts)
+        estimator, names, X = self.estimator, self.class_names, self._X(counts)
         coef = np.atleast_2d(estimator.coef_)
         if self.target == "number":
             task, name = 0, "prediction"

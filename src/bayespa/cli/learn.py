@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -271,19 +272,24 @@ class _Job:
         before = 0 if model.run is None else int(model.run["documents"])
         line = Line(count_documents(inputs, self._source.format), before)
         self._source.clear = line.clear
-        run, saved = None, before
+        run: Run | None = None
+        stream = learn_stream(
+            model,
+            documents,
+            interrupts,
+            batch_size=batch_size,
+            ahead=all(os.path.isfile(source.path) for source in expand(inputs)),
+            keep_rest=keep_rest,
+            checkpoint=self._save,
+            every=self._every,
+        )
         with interrupts.held():
             try:
-                for run in learn_stream(
-                    model, documents, interrupts, batch_size=batch_size, keep_rest=keep_rest
-                ):
+                for run in stream:
                     line.show(run)
-                    if run.documents - saved >= self._every:
-                        self._save(run)
-                        saved = run.documents
             except Interrupted:
                 line.clear()
-                self._interrupted(run, saved)
+                self._interrupted(run)
                 raise
             line.clear()
             if run is None and not before:
@@ -297,12 +303,11 @@ class _Job:
         self._model.run = run.to_state()
         bayespa.save(self._model, self._checkpoint)
 
-    def _interrupted(self, run: Run | None, saved: int) -> None:
+    def _interrupted(self, run: Run | None) -> None:
         if run is None:
             click.echo("interrupted; nothing was learned", err=True)
             return
-        if run.documents > saved:
-            self._save(run)
+        self._save(run)
         click.echo(f"interrupted; {run.documents:,} documents are learned, in {self._checkpoint}", err=True)
 
     def _summary(self, run: Run | None, before: int, seconds: float) -> dict[str, Any]:
