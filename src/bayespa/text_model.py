@@ -68,6 +68,9 @@ class TextModel:
         Once something was learned.
     classes : Classes
         In the order of their appearance.
+    seen_without_class : bool
+        Whether a document of several classes was seen that has none (an empty tuple). As long as there was
+        none, `predict` gives every document at least its most probable class.
 
     Examples
     --------
@@ -99,6 +102,7 @@ class TextModel:
         self.classes = Classes(classes)
         self.reading = dict(reading or {})
         self.parameters = parameters
+        self.seen_without_class = False
         self.run: dict[str, Any] | None = None  # how far `bayespa.training` has come
         self.estimator: Any = None
         if target is not None:
@@ -158,6 +162,7 @@ class TextModel:
             named = {} if target == "number" else {"classes": classes.names}
             self.estimator.partial_fit(self._weighted(counts), _y(labels, target, classes), **named)
         self.classes = classes
+        self.seen_without_class |= () in labels
         return self
 
     def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], Classes]:
@@ -232,11 +237,15 @@ class TextModel:
 
     def predict_counts(self, counts: sp.csr_matrix) -> list[Label]:
         """Return the label of each document whose words `count` has counted."""
-        found = self._fitted().predict(self._X(counts))
+        estimator, X = self._fitted(), self._X(counts)
         if self.target != "classes":
-            return list(found.tolist())
+            return list(estimator.predict(X).tolist())
+        decision = estimator.decision_function(X)
+        chosen = decision > 0.0
+        if not self.seen_without_class:
+            chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
         names = np.asarray(self.class_names, object)
-        return [tuple(names[row.astype(bool)]) for row in found]
+        return [tuple(names[row]) for row in chosen]
 
     def predict_proba(self, texts: Sequence[Content]) -> NDArray[np.float64]:
         """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
@@ -308,6 +317,7 @@ class TextModel:
             "kind": self.kind,
             "target": self.target,
             "classes": self.classes.to_state(),
+            "seen_without_class": self.seen_without_class,
             "reading": self.reading,
             "run": self.run,
         }
@@ -326,6 +336,7 @@ class TextModel:
         if model.target is None or type(estimator) is not type(model.estimator):
             raise ValueError(f"a {type(estimator).__name__} is not of kind {model.kind!r}")
         model.estimator, model.run = estimator, description["run"]
+        model.seen_without_class = bool(description["seen_without_class"])
         if model.target != "number" and set(model.classes.names) != set(model.class_names):
             raise ValueError("the classes of its estimator are others than its own")
         return model
