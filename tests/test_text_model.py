@@ -18,7 +18,7 @@ def model(kind="medlda", **options):
     )
 
 
-@pytest.mark.parametrize("kind", ["medlda", "linear"])
+@pytest.mark.parametrize("kind", ["medlda", "medhdp", "linear"])
 def test_classes_words_and_missing_labels_come_at_any_time(kind):
     found = model(kind).learn(TEXTS, [None, *CLASSES[1:]])
     more = ["bread and butter for breakfast"] * 30 + TEXTS[:30]
@@ -77,7 +77,7 @@ def test_before_anything_is_learned():
     for call in (model().predict, model(target="class").predict, model().explain, model().predict_proba):
         with pytest.raises(NotFittedError, match="learned nothing yet"):
             call(["text"])
-    with pytest.raises(ValueError, match="kind='svm' is unknown; use one of 'medlda', 'linear'"):
+    with pytest.raises(ValueError, match="kind='svm' is unknown; use one of 'medlda', 'medhdp', 'linear'"):
         bayespa.TextModel("svm")
     with pytest.raises(ValueError, match="none of the first 2 documents has a label"):
         model().learn(["a", "b"], [None, None])

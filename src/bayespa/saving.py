@@ -21,7 +21,8 @@ from bayespa.linear import (
 )
 from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Posterior, Sticks
 from bayespa.text_model import TextModel
-from bayespa.topics import MedLDAClassifier, MedLDARegressor
+from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
+from bayespa.topics.topic_sums import TopicSums
 
 __all__ = ["ModelFileError", "load", "save"]
 
@@ -30,14 +31,16 @@ ESTIMATORS: dict[str, type[Any]] = {
     for kind in (
         BayesPAClassifier,
         BayesPARegressor,
+        MedHDPClassifier,
+        MedHDPRegressor,
         MedLDAClassifier,
         MedLDARegressor,
         PassiveAggressiveClassifier,
         PassiveAggressiveRegressor,
     )
 }
-_POSTERIORS: dict[str, type[Posterior]] = {
-    kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks)
+_POSTERIORS: dict[str, type[Posterior] | type[TopicSums]] = {
+    kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks, TopicSums)
 }
 _MOST_CHARACTERS = 100_000_000
 

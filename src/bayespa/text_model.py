@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from bayespa.corpus import Bag, BagVectorizer, Classes, Label, OnlineVocabulary, Target
 from bayespa.linear import BayesPAClassifier, BayesPARegressor
-from bayespa.topics import MedLDAClassifier, MedLDARegressor
+from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 from bayespa.topics.explain import Explanation, WordPart
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Kind:
 
 KINDS = {
     "medlda": Kind(MedLDAClassifier, MedLDARegressor, True, True, True, "counts"),
+    "medhdp": Kind(MedHDPClassifier, MedHDPRegressor, True, True, True, "counts"),
     "linear": Kind(BayesPAClassifier, BayesPARegressor, False, False, False, "root shares"),
 }
 
@@ -48,9 +49,10 @@ class TextModel:
 
     Parameters
     ----------
-    kind : {"medlda", "linear"}, default="medlda"
-        Topics that learn to decide (`MedLDAClassifier`, `MedLDARegressor`), or weights of words
-        (`BayesPAClassifier`, `BayesPARegressor`).
+    kind : {"medlda", "medhdp", "linear"}, default="medlda"
+        Topics that learn to decide (`MedLDAClassifier`, `MedLDARegressor`), as many of them as it takes
+        (`MedHDPClassifier`, `MedHDPRegressor`), or weights of words (`BayesPAClassifier`,
+        `BayesPARegressor`).
     vectorizer : OnlineVocabulary, BagVectorizer, HashingVectorizer or a fitted CountVectorizer, optional
         Counts words. By default a vocabulary that grows, without English stop words; for bags, theirs.
     target : {"class", "classes", "number"}, optional
@@ -113,6 +115,12 @@ class TextModel:
         """Documents that are best learned at once."""
         estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
         return int(estimator.batch_size or 256)
+
+    @property
+    def first_batch_size(self) -> int:
+        """Documents that are best learned at once before any other: some models look for topics in them."""
+        estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
+        return max(self.batch_size, int(getattr(estimator, "first_batch_size", None) or 0))
 
     @property
     def n_words(self) -> int:

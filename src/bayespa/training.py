@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, repeat
 from types import FrameType
 from typing import Any
 
@@ -169,10 +169,11 @@ def learn_stream(
     with interrupts.allowed():
         run.skip(stream)
     size = batch_size or model.batch_size
+    sizes = chain([size if model.fitted else max(size, model.first_batch_size)], repeat(size))
     if ahead:
-        batches = _ahead(model, stream, size, every, interrupts)
+        batches = _ahead(model, stream, sizes, every, interrupts)
     else:
-        batches = _wait(model, stream, size, interrupts, keep_rest)
+        batches = _wait(model, stream, sizes, interrupts, keep_rest)
     since = 0
     with closing(batches):
         for chunk, counts in batches:
@@ -203,7 +204,11 @@ def _counted(model: TextModel, chunk: list[Document]) -> Counted:
 
 
 def _wait(
-    model: TextModel, stream: Iterator[Document], size: int, interrupts: Interrupts, keep_rest: bool
+    model: TextModel,
+    stream: Iterator[Document],
+    sizes: Iterator[int],
+    interrupts: Interrupts,
+    keep_rest: bool,
 ) -> Generator[Counted, None, None]:
     """Read mini-batches; an interrupt ends them, perhaps with one of what was read."""
     interrupted = False
@@ -211,7 +216,7 @@ def _wait(
         chunk: list[Document] = []
         try:
             with interrupts.allowed():
-                for document in islice(stream, size):
+                for document in islice(stream, next(sizes)):
                     chunk.append(document)  # one by one, so that an interrupt leaves them here
         except Interrupted as reason:
             interrupts.remember(reason)
@@ -222,7 +227,7 @@ def _wait(
 
 
 def _ahead(
-    model: TextModel, stream: Iterator[Document], size: int, every: int, interrupts: Interrupts
+    model: TextModel, stream: Iterator[Document], sizes: Iterator[int], every: int, interrupts: Interrupts
 ) -> Generator[Counted, None, None]:
     """Read mini-batches in a thread while others are learned, but never past a checkpoint.
 
@@ -235,7 +240,7 @@ def _ahead(
     def read() -> None:
         since = 0
         try:
-            while not ended.is_set() and (chunk := list(islice(stream, size))):
+            while not ended.is_set() and (chunk := list(islice(stream, next(sizes)))):
                 batches.put(_counted(model, chunk))
                 since += len(chunk)
                 if since >= every:

@@ -49,7 +49,7 @@ def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["medlda", "linear"])
+@pytest.mark.parametrize("kind", ["medlda", "medhdp", "linear"])
 @pytest.mark.parametrize("target", ["class", "classes", "number"])
 def test_kinds_of_models_and_labels(bayespa, papers, tmp_path, kind, target):
     labels = {
@@ -90,7 +90,7 @@ def test_update_from_standard_input_learns_new_classes(bayespa, files, model, tm
 
 def test_bags_of_words(bayespa, tmp_path):
     (tmp_path / "d.svm").write_text("1 0:2 3:1\n2 1:2 2:1\n" * 60)
-    bayespa("train", tmp_path / "d.svm", "-o", tmp_path / "m", "--topics", 4)
+    bayespa("train", tmp_path / "d.svm", "-o", tmp_path / "m", "--topics", 4, "--batch-size", 16)
     assert bayespa("evaluate", tmp_path / "m", tmp_path / "d.svm", "--json").json["accuracy"] > 0.9
     bayespa("topics", tmp_path / "m")
 

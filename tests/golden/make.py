@@ -26,7 +26,11 @@ TARGETS = {
     "classes": [("animals",), ("sky", "far"), ("animals", "near"), ("sky",), (), None] * 4,
     "number": [1.0, -1.5, 0.5, -1.0, 1.25, -2.0] * 4,
 }
-KINDS = {"medlda": {"n_topics": 3, "random_state": 0}, "linear": {"random_state": 0}}
+KINDS = {
+    "medlda": {"n_topics": 3, "random_state": 0},
+    "medhdp": {"max_topics": 4, "random_state": 0},
+    "linear": {"random_state": 0},
+}
 
 
 def models():
