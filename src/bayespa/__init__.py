@@ -6,6 +6,8 @@ from bayespa.linear import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
+from bayespa.saving import ModelFileError, load, save
+from bayespa.text_model import TextModel
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor, OnlineLDA
 
 __version__ = "0.1.0"
@@ -17,7 +19,11 @@ __all__ = [
     "MedHDPRegressor",
     "MedLDAClassifier",
     "MedLDARegressor",
+    "ModelFileError",
     "OnlineLDA",
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
+    "TextModel",
+    "load",
+    "save",
 ]

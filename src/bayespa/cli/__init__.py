@@ -1,17 +1,52 @@
-"""The program ``bayespa``: one file a command."""
+"""The program ``bayespa``: one file a group of commands."""
+
+from typing import Any
 
 import click
+from sklearn.exceptions import NotFittedError
 
 import bayespa
+from bayespa.cli.corpora import datasets
 from bayespa.cli.demo import demo
+from bayespa.cli.learn import train, update
+from bayespa.cli.look import explain, topics
 from bayespa.cli.reproduce import reproduce
+from bayespa.cli.use import evaluate, predict
+from bayespa.training import Interrupted
 
 
-@click.group()
+class Program(click.Group):
+    """Turns errors that tell what is wrong with the input into one line and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # click ends quietly: nobody reads any more
+        except (OSError, ValueError, ImportError, NotFittedError) as error:
+            raise click.ClickException(str(error)) from error
+        except Interrupted as interrupted:
+            ctx.exit(interrupted.exit_code)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(bayespa.__version__, prog_name="bayespa")
 def main() -> None:
-    """Online Bayesian max-margin learning: classifiers from a stream, in one pass."""
+    """Learn to label texts from files and streams, in one pass, and say why.
+
+    \b
+    bayespa train docs.jsonl --text body --label topic -o model.bayespa
+    bayespa evaluate model.bayespa test.jsonl
+    bayespa predict model.bayespa new.jsonl
+    tail -f stream.jsonl | bayespa update model.bayespa -
+
+    Results go to standard output, as JSON with --json; messages and progress go to standard error. Exit
+    codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted (what was learned is saved).
+    """
 
 
-main.add_command(demo)
-main.add_command(reproduce)
+for command in (train, update, predict, evaluate, topics, explain, reproduce, datasets, demo):
+    main.add_command(command)

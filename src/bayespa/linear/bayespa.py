@@ -47,10 +47,17 @@ class _BayesPA(LinearEstimator):
             )
 
     def _prior(self, n_tasks: int, dim: int) -> Gaussian:
+        return Gaussian.prior(n_tasks, dim, scale=self.weight_scale, structure=self._structure())
+
+    def _structure(self) -> Literal["full", "diagonal", "isotropic"]:
         structure: Literal["full", "diagonal", "isotropic"] = self.covariance
-        if self.classifier == "averaging":
-            structure = "diagonal"
-        return Gaussian.prior(n_tasks, dim, scale=self.weight_scale, structure=structure)
+        return "diagonal" if self.classifier == "averaging" else structure
+
+    def _require_whole(self) -> None:
+        super()._require_whole()
+        wanted = self._structure()
+        if self.posterior_.structure != wanted:
+            raise ValueError(f"the covariance is {self.posterior_.structure}, not {wanted}")
 
     def _start(self, n_tasks: int, n_columns: int) -> None:
         self.posterior_ = self._prior(n_tasks, n_columns + 1).copy()

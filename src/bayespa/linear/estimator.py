@@ -68,6 +68,19 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
         number_of_threads(self.n_jobs)
         require_number("bias_scale", self.bias_scale, 0.0, open_=True)
 
+    @abstractmethod
+    def _known_tasks(self) -> int:
+        """Return the number of tasks learned."""
+
+    def _require_whole(self) -> None:
+        """Raise a ValueError unless parameters and weights, which came from a file, belong together."""
+        self._check_parameters(fresh=False)
+        require_number("n_features_in_", self.n_features_in_, 1, whole=True)
+        require_number("_bias", self._bias, 0.0)
+        found, wanted = self._weights_now().shape, (self.n_features_in_ + 1, self._known_tasks())
+        if found != wanted:
+            raise ValueError(f"the weights have shape {found}, not {wanted}")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -205,7 +218,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         known = self._known_classes(y, None if fresh else self.classes_, classes)
         labels = np.searchsorted(known, y).astype(np.int32)
-        n_tasks = 1 if len(known) == 2 else len(known)
+        n_tasks = _n_tasks(known)
         if n_tasks == 1:
             labels -= 1  # task 0 stands for the second class
         cost = self._example_weights(sample_weight, rows) * self._class_cost(known, y)
@@ -213,6 +226,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             self._continue_tasks(*tasks_of(known, self.classes_))
         self.classes_ = known
         return Batch(rows, Targets(labels, None, cost, n_tasks, self.margin))
+
+    def _known_tasks(self) -> int:
+        return _n_tasks(self.classes_)
 
     @staticmethod
     def _known_classes(
@@ -271,6 +287,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     _margin_name = "margin"  # the parameter that holds ε
 
+    def _known_tasks(self) -> int:
+        return 1
+
     def _check_parameters(self, *, fresh: bool) -> None:
         super()._check_parameters(fresh=fresh)
         require_number(self._margin_name, getattr(self, self._margin_name), 0.0)
@@ -307,6 +326,11 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         """Weights of the features, shape (n_features,)."""
         coef: Floats = super().coef_[0]
         return coef
+
+
+def _n_tasks(classes: NDArray[Any]) -> int:
+    """Return the number of tasks: two classes share one, which stands for the second."""
+    return 1 if len(classes) == 2 else len(classes)
 
 
 def squeezed(f: Floats) -> Floats:

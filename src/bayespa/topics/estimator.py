@@ -13,9 +13,10 @@ from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.learning import Callback
 from bayespa.linalg import cholesky
 from bayespa.random import grid, key_from_seed, normal, subkey
-from bayespa.topics.calibration import Calibration
+from bayespa.topics.calibration import TEMPERATURES, Calibration
 from bayespa.topics.documents import UNIT
 from bayespa.topics.explain import Explanation, TopicPart, WordPart
+from bayespa.topics.labels import Classes
 from bayespa.topics.merge import require_mergeable
 from bayespa.topics.model import Floats, OneVsRest, TopicModel
 from bayespa.topics.transformer import Targets, TopicTransformer, stacked
@@ -108,6 +109,29 @@ class TopicEstimator(TopicTransformer):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
         return self._fit(X, y, callback)
+
+    def _require_whole(self) -> None:
+        """Raise a ValueError unless parameters, tasks and arrays, which came from a file, belong together."""
+        require_number("n_features_in_", self.n_features_in_, 1, whole=True)
+        if hasattr(self, "classes_") and Classes(self.classes_, self._indicator).n_tasks != self._n_tasks:
+            raise ValueError(f"there are {len(self.classes_)} classes and {self._n_tasks} tasks")
+        for model, posterior in self._parts():
+            model.require_continues(posterior)
+            topics, (mean, covariance) = model.topic_word(posterior), model.weights(posterior)
+            n_topics = len(topics)
+            for array, shape in (
+                (topics, (n_topics, self.n_features_in_)),
+                (mean, (model.n_tasks, n_topics)),
+                (covariance, (model.n_tasks, n_topics, n_topics)),
+            ):
+                if array.shape != shape:
+                    raise ValueError(f"topics or weights have shape {array.shape}, not {shape}")
+            if not (topics > 0.0).all():
+                raise ValueError("a topic has words that are less than impossible")
+        if self._calibration is not None and len(self._posterior["temperature"].log_weights) != len(
+            TEMPERATURES
+        ):
+            raise ValueError("the temperature has other values than this version of bayespa knows")
 
     @property
     def coef_(self) -> Floats:

@@ -274,11 +274,33 @@ class TopicSums:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Make the sums that `to_arrays` returned."""
         counts, shift = arrays["counts"], arrays["shift"]
+        n, n_tasks = len(arrays["ids"]), len(shift)
+        shapes = {
+            "ids": (n,),
+            "next_id": (1,),
+            "tokens": (n,),
+            "tables": (n,),
+            "counts": (len(counts), n),
+            "shift": (n_tasks, n + 1),
+            "precision": (n_tasks, n + 1, n + 1),
+        }
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+                raise ValueError(f"{name} must have shape {shape} and be finite; it has {arrays[name].shape}")
+        ids, next_id = arrays["ids"], int(arrays["next_id"][0])
+        if (
+            len(np.unique(ids)) != n
+            or not ((ids >= 0) & (ids < next_id)).all()
+            or arrays["tables"].min(initial=0) < 0
+        ):
+            raise ValueError(
+                f"ids must be different numbers from 0 to {next_id - 1}, and tables not negative"
+            )
         sums = cls(len(counts), len(shift))
         words = np.arange(len(counts))
-        sums.add(TopicStatistics(arrays["ids"], words, counts, arrays["tables"], shift, arrays["precision"]))
+        sums.add(TopicStatistics(ids, words, counts, arrays["tables"], shift, arrays["precision"]))
         sums._tokens[sums._places] = arrays["tokens"]  # forgetting rounds them differently
-        sums.next_id = int(arrays["next_id"][0])
+        sums.next_id = next_id
         return sums
 
 

@@ -1,0 +1,124 @@
+"""Options that commands share, and what becomes of them: documents, models, output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+import bayespa
+from bayespa.corpus import Document, MalformedInput, Problem, Problems, read
+from bayespa.corpus.sources import FORMATS
+from bayespa.text_model import TextModel
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SHOWN = 20  # malformed pieces of input that are reported one by one
+HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
+
+MODEL = click.argument("path", metavar="MODEL", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+INPUTS = click.argument(
+    "inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+JOBS = click.option(
+    "--jobs", default=-1, show_default=True, help="Threads; -1: one a processor. They change no result."
+)
+_READING = (
+    click.option("--text", multiple=True, metavar="FIELD", help="Field of the text; repeat to join several."),
+    click.option("--label", metavar="FIELD", help="Field of the label; 'none' for no labels."),
+    click.option("--id", metavar="FIELD", help="Field that names the document; else file:line does."),
+    click.option(
+        "--target",
+        type=click.Choice(["class", "classes", "number"]),
+        help="What a label is. Default: a list is several classes, a fraction a number, all else a class.",
+    ),
+    click.option(
+        "--separator", metavar="TEXT", help="What stands between the labels of a text, such as ';'."
+    ),
+    click.option("--format", type=click.Choice(FORMATS), help="Format of the input. Default: by its ending."),
+    click.option("--encoding", metavar="NAME", help="Encoding of text formats.  [default: utf-8]"),
+    click.option("--skip", type=click.IntRange(0), default=0, metavar="N", help="Leave out the first N."),
+    click.option("--limit", type=click.IntRange(1), metavar="N", help="Read at most N documents."),
+    click.option("--strict", is_flag=True, help="Stop at the first malformed piece of input."),
+)
+
+
+def reading(command: F) -> F:
+    """Add the options that say how to read documents."""
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+class Reading:
+    """What the reading options said; options that were not given are those of the model."""
+
+    def __init__(self, options: dict[str, Any], learned: dict[str, Any] | None = None) -> None:
+        self._skip, self._limit = options["skip"], options["limit"]
+        self._strict, self.format = options["strict"], options["format"]
+        names = ("label", "id", "target", "separator", "encoding")
+        given = {name: options[name] for name in names if options[name] is not None}
+        if options["text"]:
+            given["text"] = list(options["text"])
+        if given.get("label") == "none":
+            given["label"] = None
+        self.fields = {**(learned or {}), **given}
+        self.problems = Problems(keep=0, on_problem=self._report)
+        self._begun = False
+        self.clear: Callable[[], object] = lambda: None  # takes a progress line away
+
+    def documents(self, inputs: tuple[str, ...]) -> Iterator[Document]:
+        """Read the documents."""
+        documents = read(
+            inputs, format=self.format, strict=self._strict, problems=self.problems, **self.fields
+        )
+        end = None if self._limit is None else self._skip + self._limit
+        for document in islice(documents, self._skip, end):
+            self._begun = True
+            yield document
+
+    def _report(self, problem: Problem) -> None:
+        if self._strict:
+            return  # it is raised
+        if len(self.problems) <= SHOWN:
+            self.clear()
+            click.echo(f"malformed: {problem}", err=True)
+        if len(self.problems) >= HOPELESS and not self._begun:
+            raise MalformedInput(
+                f"the first {HOPELESS} pieces of input are all malformed; are the options right? {problem}"
+            )
+
+    def finish(self) -> None:
+        """Say how much was malformed."""
+        if n := len(self.problems):
+            shown = f", of which the first {SHOWN} are named above" if n > SHOWN else ""
+            left_out = "1 malformed piece" if n == 1 else f"{n:,} malformed pieces"
+            click.echo(f"{left_out} of input left out{shown}", err=True)
+
+
+def load_text_model(path: Path, jobs: int) -> TextModel:
+    """Load a model that reads texts."""
+    model = bayespa.load(path)
+    if not isinstance(model, TextModel):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__} without its vocabulary, which cannot read texts; save a "
+            "TextModel, or train with bayespa train"
+        )
+    model.estimator.set_params(n_jobs=jobs)
+    return model
+
+
+def show(result: dict[str, Any], as_json: bool) -> None:
+    """Print named results: lines, or one JSON object."""
+    if as_json:
+        click.echo(json.dumps(result, ensure_ascii=False))
+        return
+    width = max(map(len, result))
+    for name, value in result.items():
+        text = f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if type(value) is int else value
+        click.echo(f"{name:<{width}}  {text}")

@@ -1,0 +1,345 @@
+import io
+import json
+import multiprocessing
+import os
+import signal
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import bayespa as package
+from bayespa.cli import progress
+from bayespa.scores import Scores
+from bayespa.training import Run
+
+
+def test_from_a_file_to_measures_in_two_commands(bayespa, files, tmp_path):
+    path = tmp_path / "m.bayespa"
+    learned = bayespa(
+        "train", files / "train.jsonl", "--text", "body", "--label", "topic", "-o", path, "--json"
+    )
+    assert learned.json["documents"] == 700
+    assert learned.json["classes"] == 4
+    assert learned.json["accuracy before learning"] > 0.4
+    assert learned.err == ""
+    found = bayespa("evaluate", path, files / "test.jsonl", "--json").json
+    assert found["documents"] == 300
+    assert found["accuracy"] > 0.7
+    assert set(found["by class"]) == set(package.load(path).class_names)
+    assert os.listdir(tmp_path) == ["m.bayespa"]
+
+
+def test_lines_for_people(bayespa, files, model):
+    shown = bayespa("evaluate", model, files / "test.jsonl", "--by-class").out
+    assert shown.startswith("documents  300\naccuracy   0.")
+    assert "precision  recall     F1  documents" in shown
+
+
+def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
+    """Without shuffling, `train` is TextModel.learn on mini-batches."""
+    command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
+    bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3)
+    model = package.TextModel(random_state=3, n_jobs=1, reading={"label": "topic", "text": ["body"]})
+    for start in range(0, 700, 256):
+        texts, labels = zip(*papers[start : min(start + 256, 700)], strict=True)
+        model.learn(texts, labels)
+    package.save(model, tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["medlda", "medhdp", "linear"])
+@pytest.mark.parametrize("target", ["class", "classes", "number"])
+def test_kinds_of_models_and_labels(bayespa, papers, tmp_path, kind, target):
+    labels = {
+        "class": lambda label: label,
+        "classes": lambda label: [label, label.split(".")[0]],
+        "number": lambda label: float(label < sorted({label for _, label in papers})[2]),
+    }
+    lines = [json.dumps({"text": text, "label": labels[target](label)}) for text, label in papers]
+    (tmp_path / "d.jsonl").write_text("\n".join(lines))
+    command = ["train", tmp_path / "d.jsonl", "-o", tmp_path / "m", "--model", kind, "--limit", 700]
+    if (kind, target) == ("linear", "classes"):
+        assert "several classes" in bayespa(*command, code=1).err
+        return
+    bayespa(*command)
+    found = bayespa("evaluate", tmp_path / "m", tmp_path / "d.jsonl", "--skip", 700, "--json").json
+    measure, least = {"class": ("accuracy", 0.7), "classes": ("micro F1", 0.6), "number": ("R2", 0.3)}[target]
+    assert found[measure] > least
+    assert found["documents"] == len(papers) - 700
+
+
+def test_update_goes_on(bayespa, files, model, tmp_path):
+    before = model.read_bytes()
+    found = bayespa("update", model, files / "test.jsonl", "-o", tmp_path / "new", "--json").json
+    assert found["documents"] == 300
+    assert found["accuracy before learning"] > 0.6
+    assert model.read_bytes() == before
+    estimator = package.load(tmp_path / "new").estimator
+    assert estimator.n_documents_seen_ == 1000
+
+
+def test_update_from_standard_input_learns_new_classes(bayespa, files, model, tmp_path):
+    path = tmp_path / "m"
+    path.write_bytes(model.read_bytes())
+    line = json.dumps({"body": "a new kind of text about bread and butter", "topic": "food"})
+    bayespa("update", path, "-", input=f"{line}\n" * 5)
+    assert "food" in package.load(path).class_names
+
+
+def test_bags_of_words(bayespa, tmp_path):
+    (tmp_path / "d.svm").write_text("1 0:2 3:1\n2 1:2 2:1\n" * 60)
+    bayespa("train", tmp_path / "d.svm", "-o", tmp_path / "m", "--topics", 4, "--batch-size", 16)
+    assert bayespa("evaluate", tmp_path / "m", tmp_path / "d.svm", "--json").json["accuracy"] > 0.9
+    bayespa("topics", tmp_path / "m")
+
+
+class TestMalformed:
+    @pytest.fixture
+    def path(self, files, tmp_path):
+        lines = (files / "train.jsonl").read_text().splitlines()
+        lines[2:2] = ["not JSON", '{"body": 3, "topic": "x"}']
+        (tmp_path / "d.jsonl").write_text("\n".join(lines))
+        return tmp_path / "d.jsonl"
+
+    def test_is_named_and_counted(self, bayespa, path, tmp_path):
+        found = bayespa(
+            "train",
+            path,
+            "--text",
+            "body",
+            "--label",
+            "topic",
+            "-o",
+            tmp_path / "m",
+            "--limit",
+            300,
+            "--json",
+        )
+        assert f"malformed: {path}, line 3: not JSON" in found.err
+        assert f"malformed: {path}, line 4: field 'body' is 3, not a text" in found.err
+        assert "2 malformed pieces of input left out" in found.err
+        assert found.json["malformed"] == 2
+
+    def test_strict_stops(self, bayespa, path, tmp_path):
+        found = bayespa(
+            "train", path, "--text", "body", "--label", "topic", "-o", tmp_path / "m", "--strict", code=1
+        )
+        assert f"Error: {path}, line 3: not JSON" in found.err
+        assert not (tmp_path / "m").exists()
+
+    def test_wrong_fields_stop_soon(self, bayespa, files, tmp_path):
+        found = bayespa("train", files / "train.jsonl", "--text", "bdy", "-o", tmp_path / "m", code=1)
+        assert found.err.count("malformed: ") == 20
+        assert "are the options right?" in found.err
+        assert "no field 'bdy', only 'body', 'topic'" in found.err
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            (["train", "{train}", "-o", "{folder}/no/m"], 1, "no folder"),
+            (["train", "{folder}/none.jsonl", "-o", "{folder}/m"], 1, "there is no file"),
+            (["train", "{train}"], 2, "Missing option '-o'"),
+            (["train", "{train}", "-o", "{folder}/m", "--set", "cost"], 2, "NAME=VALUE"),
+            (["train", "{train}", "-o", "{folder}/m", "--set", "cots=1"], 2, "has no parameter cots"),
+            (["train", "{train}", "-o", "{folder}/m", "--model", "linear", "--topics", "3"], 2, "n_topics"),
+            (["train", "{docs}", "-o", "{folder}/m", "--set", "cost=-1"], 1, "cost is -1"),
+            (["train", "{empty}", "-o", "{folder}/m"], 1, "no documents"),
+            (["train", "{train}", "-o", "{folder}/m", "--text", "body", "--label", "none"], 1, "has a label"),
+            (["train", "{one}", "-o", "{folder}/m"], 1, "two are needed"),
+            (["train", "{few}", "-o", "{folder}/m"], 1, "min_count"),
+            (["evaluate", "{train}", "{train}"], 1, "not a model file"),
+            (["evaluate", "{folder}/none", "{train}"], 2, "does not exist"),
+            (["evaluate", "{model}", "{unlabelled}"], 1, "no document of the input has a label"),
+            (["update", "{model}", "{number}"], 1, "does not fit target='class'"),
+            (["explain", "{model}", "some text", "--target", "x"], 1, "the classes are"),
+        ],
+    )  # fmt: skip
+    def test_say_what_is_wrong(self, bayespa, files, model, tmp_path, arguments, code, message):
+        contents = {
+            "empty": "",
+            "docs": '{"text": "some words", "label": "a"}\n{"text": "some other words", "label": "b"}\n' * 9,
+            "one": '{"text": "some words of one class", "label": "a"}\n' * 9,
+            "few": '{"text": "one two", "label": "a"}\n{"text": "three four", "label": "b"}\n',
+            "unlabelled": '{"body": "some words", "topic": null}\n',
+            "number": '{"body": "some words", "topic": 1.5}\n',
+        }
+        for name, content in contents.items():
+            (tmp_path / f"{name}.jsonl").write_text(content)
+        paths = {name: tmp_path / f"{name}.jsonl" for name in contents}
+        paths |= {"train": files / "train.jsonl", "model": model, "folder": tmp_path}
+        before = model.read_bytes()
+        found = bayespa(*(a.format(**paths) for a in arguments), code=code)
+        assert message in found.err
+        assert "Traceback" not in found.err
+        assert model.read_bytes() == before
+        assert not (tmp_path / "m").exists()
+
+    def test_a_model_without_words(self, bayespa, files, tmp_path):
+        package.save(package.BayesPAClassifier().fit([[0.0], [1.0]], [0, 1]), tmp_path / "m")
+        assert (
+            "without its vocabulary" in bayespa("evaluate", tmp_path / "m", files / "test.jsonl", code=1).err
+        )
+
+    def test_a_full_disk_leaves_the_old_model(self, bayespa, files, model, tmp_path, monkeypatch):
+        path = tmp_path / "m"
+        path.write_bytes(model.read_bytes())
+
+        def fail(descriptor):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", fail)
+        assert "No space left" in bayespa("update", path, files / "test.jsonl", code=1).err
+        assert path.read_bytes() == model.read_bytes()
+        assert os.listdir(tmp_path) == ["m"]
+
+
+# Children of a process that has imported everything start at once.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["bayespa.cli"])
+
+
+# As text, because a child cannot import this file. A background shell ignores SIGINT, as the program would.
+PROGRAM = """
+import os, signal, sys
+from bayespa.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.stdout = sys.stderr = open(os.devnull, "w")
+sys.stdin = open({stdin!r})
+main({arguments!r})
+"""
+
+
+@contextmanager
+def running(*arguments, stdin=os.devnull):
+    code = PROGRAM.format(arguments=[str(a) for a in arguments], stdin=str(stdin))
+    process = processes.Process(target=exec, args=(code, {}))
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+def crash_command(files, path, *more):
+    options = ("--text", "body", "--label", "topic", "--topics", "6", "--batch-size", "32", "--jobs", "1")
+    return ["train", files / "train.jsonl", *options, "--checkpoint-every", 32, "-o", path, *more]
+
+
+@pytest.fixture
+def whole(bayespa, files, tmp_path_factory):
+    """Bytes of the model of a run that nothing interrupts."""
+    path = tmp_path_factory.mktemp("whole") / "m"
+    bayespa(*crash_command(files, path))
+    return path.read_bytes()
+
+
+class TestCrashes:
+    def test_killed_at_random_moments_the_final_model_is_the_same(self, files, whole, tmp_path):
+        path, kills = tmp_path / "m", 0
+        moments = np.random.default_rng(0)
+        while kills < 50:
+            with running(*crash_command(files, path, "--resume")) as process:
+                process.join(moments.uniform(0.0, 0.5))
+                if process.exitcode is None:
+                    process.kill()
+                    kills += 1
+                    continue
+            assert process.exitcode == 0
+            assert path.read_bytes() == whole
+            path.unlink()
+        with running(*crash_command(files, path, "--resume")) as process:
+            process.join()
+        assert path.read_bytes() == whole
+        assert os.listdir(tmp_path) == ["m"]
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_interrupted_it_saves_and_resumes(self, bayespa, files, whole, tmp_path, number):
+        path, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
+        with running(*crash_command(files, path)) as process:
+            while process.is_alive() and not checkpoint.exists():
+                time.sleep(0.002)
+            os.kill(process.pid, number)
+            process.join()
+            assert process.exitcode == 128 + number
+        assert not path.exists()
+        assert package.load(checkpoint).run["documents"] > 0
+        bayespa(*crash_command(files, path, "--resume"))
+        assert path.read_bytes() == whole
+        assert os.listdir(tmp_path) == ["m"]
+
+    def test_an_endless_stream_is_learned_and_saved_on_interrupt(self, files, model, tmp_path):
+        path, pipe = tmp_path / "m", tmp_path / "pipe"
+        path.write_bytes(model.read_bytes())
+        os.mkfifo(pipe)
+        lines = (files / "test.jsonl").read_bytes().splitlines(keepends=True)
+        command = ["update", path, "-", "--batch-size", 64, "--checkpoint-every", 64]
+        with running(*command, stdin=pipe) as process, open(pipe, "wb", buffering=0) as stream:
+            stream.write(b"".join(lines[:60]))
+            time.sleep(0.2)
+            stream.write(b"".join(lines[60:100]))
+            while process.is_alive() and package.load(path).estimator.n_documents_seen_ < 764:
+                time.sleep(0.02)
+            time.sleep(0.2)  # it has read the other 36 and waits for more
+            os.kill(process.pid, signal.SIGINT)
+            process.join()
+            assert process.exitcode == 130
+        assert package.load(path).estimator.n_documents_seen_ == 800
+
+    def test_resuming_with_other_documents_is_refused(self, bayespa, files, tmp_path):
+        path = tmp_path / "m"
+        command = crash_command(files, path)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(package, "save", _fails_at_the_end(package.save, path))
+            assert "No space" in bayespa(*command, code=1).err
+        command[1] = files / "test.jsonl"
+        assert "not those that the checkpoint was made from" in bayespa(*command, "--resume", code=1).err
+        assert (tmp_path / "m.checkpoint").exists()
+
+
+def _fails_at_the_end(save, path):
+    def fail(model, target):
+        if target == path:
+            raise OSError(28, "No space left on device")
+        save(model, target)
+
+    return fail
+
+
+class TestProgress:
+    def test_line(self):
+        scores = Scores("class")
+        scores.add(["a", "a"], ["a", "b"])
+        line = progress.Line(total=4000)
+        assert (
+            line.text(Run(1000, 0, scores), 2.0)
+            == "1,000 documents · 500/s · 25%, 0:06 left · accuracy 0.500"
+        )
+        assert progress.Line(None).text(Run(1000, 0, None), 2.0) == "1,000 documents · 500/s"
+        assert (
+            progress.Line(1000, before=900).text(Run(1000, 0, None), 2.0).endswith("50/s · 100%, 0:00 left")
+        )
+        assert progress._clock(3700) == "1:01:40"
+
+    def test_is_on_a_terminal_only(self, capsys):
+        for terminal in (True, False):
+            stream = io.StringIO()
+            stream.isatty = lambda terminal=terminal: terminal
+            line = progress.Line(None, stream=stream)
+            line._shown -= 1.0
+            line.show(Run(1000, 0, None))
+            line.clear()
+            assert ("documents" in stream.getvalue()) == terminal
+            assert bool(stream.getvalue()) == terminal
+
+    def test_number_of_documents(self, files, tmp_path):
+        assert abs(progress.count_documents((str(files / "train.jsonl"),), None) - 700) < 3
+        (tmp_path / "d").mkdir()
+        for name in "abc":
+            (tmp_path / "d" / name).write_text("text")
+        assert progress.count_documents((str(tmp_path / "d"),), None) == 3
+        assert progress.count_documents(("-",), None) is None

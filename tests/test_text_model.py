@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+
+import bayespa
+from bayespa.corpus import OnlineVocabulary
+from bayespa.scores import Scores
+
+TEXTS = ["the cat and the mouse", "stars and planets", "a mouse and a cat", "planets orbit stars"] * 20
+CLASSES = ["animals", "sky", "animals", "sky"] * 20
+PAIRS = [("animals",), ("sky", "far"), ("animals", "near"), ("sky",)] * 20
+
+
+def model(kind="medlda", **options):
+    return bayespa.TextModel(
+        kind, random_state=0, **({"n_topics": 4, "batch_size": 8} if kind == "medlda" else {}), **options
+    )
+
+
+@pytest.mark.parametrize("kind", ["medlda", "medhdp", "linear"])
+def test_classes_words_and_missing_labels_come_at_any_time(kind):
+    found = model(kind).learn(TEXTS, [None, *CLASSES[1:]])
+    more = ["bread and butter for breakfast"] * 30 + TEXTS[:30]
+    found.learn(more, ["food"] * 30 + CLASSES[:30])
+    assert set(found.class_names) == {"animals", "sky", "food"}
+    assert found.predict(["butter and bread", "a cat", "orbit"]) == ["food", "animals", "sky"]
+    np.testing.assert_allclose(found.predict_proba(TEXTS[:3]).sum(axis=1), 1.0)
+
+
+def test_every_document_has_a_class_unless_some_had_none():
+    texts = ["", "cat", "stars", "planets and a mouse"]
+    for labels, least in (PAIRS, 1), ([(), *PAIRS[1:]], 0):
+        found = model().learn(TEXTS, labels)
+        assert found.seen_without_class == (least == 0)
+        decision = found.estimator.decision_function(found.vectorizer.transform(texts))
+        for given, row in zip(found.predict(texts), decision, strict=True):
+            positive = {name for name, value in zip(found.class_names, row, strict=True) if value > 0.0}
+            best = {found.class_names[int(row.argmax())]}
+            assert set(given) == (positive or (best if least else set()))
+
+
+def test_numbers():
+    found = model("linear").learn(TEXTS, [1.0, -1.0, 1.0, -1.0] * 20)
+    assert np.sign(found.predict(["cat", "stars"])).tolist() == [1.0, -1.0]
+    with pytest.raises(ValueError, match="no probabilities"):
+        found.predict_proba(["cat"])
+
+
+@pytest.mark.parametrize(
+    "vectorizer",
+    [
+        CountVectorizer().fit(TEXTS),
+        HashingVectorizer(n_features=64, norm=None, alternate_sign=False),
+        OnlineVocabulary(min_count=1),
+    ],
+)
+def test_vectorizers_are_saved(vectorizer, tmp_path):
+    found = model(vectorizer=vectorizer).learn(TEXTS, CLASSES)
+    bayespa.save(found, tmp_path / "m")
+    loaded = bayespa.load(tmp_path / "m")
+    assert loaded.predict(TEXTS[:4]) == found.predict(TEXTS[:4])
+    assert loaded.topics(3) == found.topics(3)
+
+
+def test_labels_that_do_not_fit_change_nothing(tmp_path):
+    found = model().learn(TEXTS, CLASSES)
+    bayespa.save(found, tmp_path / "a")
+    for labels in (["animals", 1.5], ["animals", ("sky",)]):
+        with pytest.raises(ValueError, match=r"labels\[1\] is .* does not fit target='class'"):
+            found.learn(["new words, new words, new words", "b"], labels)
+    bayespa.save(found, tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_before_anything_is_learned():
+    for call in (model().predict, model(target="class").predict, model().explain, model().predict_proba):
+        with pytest.raises(NotFittedError, match="learned nothing yet"):
+            call(["text"])
+    with pytest.raises(ValueError, match="kind='svm' is unknown; use one of 'medlda', 'medhdp', 'linear'"):
+        bayespa.TextModel("svm")
+    with pytest.raises(ValueError, match="none of the first 2 documents has a label"):
+        model().learn(["a", "b"], [None, None])
+
+
+def test_explanations_add_up():
+    for kind in ("medlda", "linear"):
+        found = model(kind).learn(TEXTS, CLASSES)
+        explanation = found.explain("cat and mouse")
+        total = sum(word.contribution for word in explanation.words)
+        rest = 0.0 if kind == "medlda" else float(found.estimator.intercept_[0])
+        assert explanation.decision == pytest.approx(total + rest, abs=1e-6)
+
+
+def test_scores_are_those_of_scikit_learn():
+    from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, r2_score
+
+    rng = np.random.default_rng(0)
+    y, guess = rng.choice(list("abcd"), 200), rng.choice(list("abcde"), 200)
+    scores = Scores("class")
+    scores.add(y.tolist(), guess.tolist())
+    names = list("abcde")
+    expected = {
+        "accuracy": accuracy_score(y, guess),
+        "macro F1": f1_score(y, guess, average="macro", labels=names, zero_division=0),
+    }
+    assert scores.summary() == pytest.approx(expected)
+    Y, G = rng.random((100, 4)) < 0.3, rng.random((100, 4)) < 0.3
+    scores = Scores("classes")
+    scores.add(*([tuple(np.array(list("abcd"))[row]) for row in matrix] for matrix in (Y, G)))
+    expected = {
+        "micro F1": f1_score(Y, G, average="micro"),
+        "macro F1": f1_score(Y, G, average="macro"),
+        "exact matches": accuracy_score(Y, G),
+    }
+    assert scores.summary() == pytest.approx(expected)
+    t, p = rng.normal(size=50), rng.normal(size=50)
+    scores = Scores("number")
+    scores.add(t.tolist(), p.tolist())
+    found = Scores.from_state(scores.to_state()).summary()
+    assert found["MAE"] == pytest.approx(mean_absolute_error(t, p))
+    assert found["R2"] == pytest.approx(r2_score(t, p))
