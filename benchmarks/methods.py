@@ -142,11 +142,13 @@ def _scikit_learn_lda(corpus: Corpus, quick: bool) -> Iterator[Checkpoint]:
 
 
 _medlda = partial(bayespa.MedLDAClassifier, K, random_state=0)
+_medhdp = partial(bayespa.MedHDPClassifier, random_state=0)
 _bayespa = partial(bayespa.BayesPAClassifier, random_state=0)
 _pa = partial(bayespa.PassiveAggressiveClassifier, max_iter=1, tol=None, average=True, random_state=0)
 # A topic model is also read out by READ_OUTS, fitted to its topic shares of the training documents.
 METHODS = [
     Method("MedLDA", "bayespa", partial(_stream, _medlda)),
+    Method("MedHDP", "bayespa", partial(_stream, _medhdp)),
     Method("MedLDA, several passes", "bayespa", partial(_passes, _medlda)),
     Method("BayesPA, tf-idf", "bayespa", partial(_prefixes, _bayespa), topics=False),
     Method("PA, tf-idf", "bayespa", partial(_prefixes, _pa), topics=False),
@@ -163,9 +165,6 @@ METHODS = [
     Method("LinearSVC, tf-idf", "sklearn", partial(_prefixes, LinearSVC), topics=False),
     Method("ComplementNB, tf-idf", "sklearn", partial(_prefixes, ComplementNB), topics=False),
 ]
-if hasattr(bayespa, "MedHDPClassifier"):
-    _medhdp = partial(bayespa.MedHDPClassifier, random_state=0)
-    METHODS.insert(1, Method("MedHDP", "bayespa", partial(_stream, _medhdp)))
 READ_OUTS = {
     "LinearSVC": partial(LinearSVC, C=1.0),
     "LogisticRegression": partial(LogisticRegression, C=100.0, max_iter=300),
