@@ -1,6 +1,7 @@
 # `make` lists the targets. Everything is installed into .venv, nothing elsewhere.
 #   PYTHON=python3.12   another interpreter (the environment is made again when its version changes)
-#   ARGS="-k random"    arguments for pytest, the demo or the benchmarks
+#   ARGS="-k random"    arguments for pytest or the demo
+#   QUICK=1 PARTS="kernel prediction"    a benchmark of minutes, and only these parts of it
 PYTHON ?= python3
 VENV := .venv
 ARGS ?=
@@ -40,15 +41,16 @@ asan: preflight  ## run the native tests with the address and undefined-behaviou
 tsan: preflight  ## run the native tests with the thread sanitizer
 	PYTHON="$(PYTHON)" tools/sanitize thread $(ARGS)
 
-bench: $(VENV)/.extra-bench  ## measure speed and accuracy beside the peers
-	for script in benchmarks/*.py; do $(BIN)/python "$$script" $(ARGS) || exit 1; done
+bench:  ## measure speed, accuracy and memory beside other programs, in .venv-bench; QUICK=1 takes minutes
+	$(MAKE) VENV=.venv-bench .venv-bench/.peers
+	.venv-bench/bin/python -m benchmarks $(PARTS) $(if $(QUICK),--quick)
 
 docs: $(VENV)/.extra-docs  ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
 	@echo "documentation: build/docs/index.html"
 
 clean:  ## remove everything that was built
-	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment, in stamp files: a step runs again only when what it depends on has changed.
@@ -68,6 +70,10 @@ $(VENV)/.build-tools: $(VENV)/.python-$(VERSION) pyproject.toml tools/install_bu
 # Editable, so Python files need no new install; without build isolation, so that only changed C++ is compiled.
 $(VENV)/.package: $(VENV)/.build-tools CMakeLists.txt $(wildcard native/*) | preflight
 	$(INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.peers: $(VENV)/.package benchmarks/requirements.txt
+	$(INSTALL) -r benchmarks/requirements.txt
 	@touch $@
 
 $(VENV)/.extra-%: $(VENV)/.package

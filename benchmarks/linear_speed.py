@@ -1,21 +1,22 @@
 """CPU time of one pass over 20 Newsgroups (tf-idf, 20 classes, one core): scikit-learn's PA-I and ours.
 
-    BAYESPA_DATA=folder python benchmarks/linear_speed.py [--repeats 7]
+    BAYESPA_DATA=folder python -m benchmarks.linear_speed [--repeats 7]
 
 Prints the median of the repeats, the ratio to scikit-learn and the accuracy on the test set.
 """
 
 import argparse
 import statistics
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from bayespa import BayesPAClassifier, PassiveAggressiveClassifier
 from bayespa.datasets import fetch_20newsgroups
+from benchmarks.measure import Watch, in_turns, median_ratio
 
 
 def learners() -> dict[str, Callable[[], Any]]:
@@ -44,18 +45,19 @@ def main() -> None:
     vectorizer = TfidfVectorizer()
     X, X_test = vectorizer.fit_transform(train.data), vectorizer.transform(test.data)
     print(f"{X.shape[0]} messages, {X.shape[1]} words, {X.nnz} entries; median of {repeats}")
-    seconds: dict[str, list[float]] = {name: [] for name in learners()}
     accuracy = {}
-    for _ in range(repeats):  # in turns, so that a busy machine slows all alike
-        for name, make in learners().items():
-            model = make()
-            start = time.process_time()
+
+    def learn(name: str) -> float:
+        model = learners()[name]()
+        with Watch() as watch:
             model.fit(X, train.target)
-            seconds[name].append(time.process_time() - start)
-            accuracy[name] = model.score(X_test, test.target)
+        accuracy[name] = model.score(X_test, test.target)
+        return watch.cpu
+
+    seconds = in_turns({name: partial(learn, name) for name in learners()}, repeats)
     theirs = seconds.get("scikit-learn PA-I")
     for name, times in seconds.items():
-        ratio = f"{statistics.median(theirs) / statistics.median(times):6.2f} x" if theirs else ""
+        ratio = f"{median_ratio(theirs, times):6.2f} x" if theirs else ""
         print(f"{name:36s} {statistics.median(times):7.3f} s {ratio}   accuracy {accuracy[name]:.4f}")
 
 

@@ -1,16 +1,15 @@
 """One million sparse examples through partial_fit: memory and time per example at the start and at the end.
 
-python benchmarks/stream_flat.py [--examples 1000000] [--estimator gibbs|averaging|pa]
+python -m benchmarks.stream_flat [--examples 1000000] [--estimator gibbs|averaging|pa]
 """
 
 import argparse
-import os
-import time
 
 import numpy as np
 from scipy import sparse
 
 from bayespa import BayesPAClassifier, PassiveAggressiveClassifier
+from benchmarks.measure import Watch, resident_megabytes
 
 ESTIMATORS = {
     "gibbs": BayesPAClassifier(),
@@ -18,11 +17,6 @@ ESTIMATORS = {
     "pa": PassiveAggressiveClassifier(average=True),
 }
 N_FEATURES, N_CLASSES, N_ENTRIES, BATCH = 50_000, 10, 50, 1000
-
-
-def resident_megabytes() -> float:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def batch(rng: np.random.Generator) -> tuple[sparse.csr_matrix, np.ndarray]:
@@ -56,9 +50,9 @@ def main() -> None:
                 f"accuracy before learning {accuracy[-1]:.3f}",
                 flush=True,
             )
-        start = time.process_time()
-        model.partial_fit(X, y, classes=np.arange(N_CLASSES))
-        microseconds.append((time.process_time() - start) / BATCH * 1e6)
+        with Watch() as watch:
+            model.partial_fit(X, y, classes=np.arange(N_CLASSES))
+        microseconds.append(watch.cpu / BATCH * 1e6)
         megabytes.append(resident_megabytes())
     tenth = max(1, n_batches // 10)
     early, late = (

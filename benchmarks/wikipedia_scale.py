@@ -1,6 +1,6 @@
 """One pass over a stream of the size of the paper's Wikipedia: 1.1 million documents of 61 tokens, 20 labels.
 
-    python benchmarks/wikipedia_scale.py [--documents 1100000] [--words 900000] [--n-jobs 2]
+    python -m benchmarks.wikipedia_scale [--documents 1100000] [--words 900000] [--n-jobs 2]
 
 The documents are drawn from a known topic model while the program runs, a piece at a time, so that the stream
 never exists as a whole. Learning is timed apart from drawing. Goals, on two cores: 90 s of learning, 1.5 GB,
@@ -8,13 +8,13 @@ the last tenth of the documents learned at 0.9 of the speed of the first, and th
 """
 
 import argparse
-import resource
 import time
 
 import numpy as np
 
 from bayespa import MedLDAClassifier
 from bayespa.datasets import make_topic_corpus
+from benchmarks.measure import Watch, peak_megabytes
 
 PIECE = 8192  # documents drawn at a time
 
@@ -51,12 +51,12 @@ def main():
     start = time.perf_counter()
     times, cpu, sizes = [], [], []
     for piece in stream:
-        before, cpu_before = time.perf_counter(), time.process_time()
         if len(sizes) * PIECE >= 0.98 * options.documents:
             break  # the last pieces test what was learned
-        model.partial_fit(piece.data, piece.target)
-        times.append(time.perf_counter() - before)
-        cpu.append(time.process_time() - cpu_before)
+        with Watch() as watch:
+            model.partial_fit(piece.data, piece.target)
+        times.append(watch.wall)
+        cpu.append(watch.cpu)
         sizes.append(piece.data.shape[0])
         if len(sizes) % 16 == 0:
             speed = sizes[-1] / times[-1]
@@ -66,7 +66,7 @@ def main():
     by_clock, by_cpu = (
         sum(sizes[last]) / sum(t[last]) / (sum(sizes[first]) / sum(t[first])) for t in (times, cpu)
     )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = peak_megabytes() / 1024
     hits = (model.predict(piece.data) == piece.target).mean()
     likeness = found_again(model, piece.topic_word)
     total = sum(sizes)

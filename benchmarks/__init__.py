@@ -1,0 +1,1 @@
+"""Benchmarks side by side with what a user would pick instead: `python -m benchmarks --help`."""

@@ -1,0 +1,56 @@
+"""Measure bayespa beside other programs and write a page.
+
+    python -m benchmarks [part ...] [--quick] [--results FOLDER] [--data-home FOLDER]
+
+Without parts, all but the guard. --quick measures less and takes some five minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from benchmarks import accuracy, growth, guard, kernel, limit, page, prediction
+from benchmarks.measure import fresh, machine, versions
+from benchmarks.settings import Settings
+
+PARTS = {module.__name__.split(".")[-1]: module for module in (kernel, limit, prediction, accuracy, growth)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}, or guard alone")
+    parser.add_argument("--quick", action="store_true", help="measure less: minutes")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--data-home", help="folder of the corpora; by default BAYESPA_DATA")
+    parser.add_argument("--update", action="store_true", help="guard: write the counts down as those to keep")
+    options = parser.parse_args()
+    if options.parts == ["guard"]:
+        sys.exit(guard.main(update=options.update))
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(
+            f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}, and guard alone"
+        )
+    settings, found, about = Settings(options.quick, options.data_home), [], machine()
+    date = time.strftime("%Y-%m-%d")
+    for name in options.parts or PARTS:
+        start = time.monotonic()
+        try:
+            found.append(fresh(PARTS[name].run, settings)[0])
+        except (
+            BrokenProcessPool
+        ) as error:  # a program ended the interpreter; the others are still worth a page
+            found.append(page.Part(name, f"Not measured: a process died ({error})."))
+        # A page after every part: hours of measuring are not lost with the last of them.
+        written = page.write(options.results, date, found, about, versions())
+        print(f"{name}: {time.monotonic() - start:.0f} s", flush=True)
+    print(written)
+
+
+if __name__ == "__main__":
+    main()
