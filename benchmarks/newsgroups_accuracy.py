@@ -1,4 +1,4 @@
-"""Accuracy and calibration of MedLDA on 20 Newsgroups, the paper's data: stop words removed, split by date.
+"""Accuracy and calibration of MedLDA and MedHDP on 20 Newsgroups, the paper's data, split by date.
 
     python benchmarks/newsgroups_accuracy.py --data-home DATA [--holdout] [--seeds 5] [--only NAME]
 
@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from bayespa import MedLDAClassifier
+from bayespa import MedHDPClassifier, MedLDAClassifier
 from bayespa.datasets import fetch_20newsgroups
 from bayespa.inspect.calibration import reliability
 
@@ -27,6 +27,14 @@ PAPER = {
     "topic_estimate": "geometric",
     "batch_size": 512,
 }
+HDP = {  # the paper's priors; topics of such smooth words are found by their labels, or not at all
+    "concentration": 5.0,
+    "stick_concentration": 1.0,
+    "eta": 0.45,
+    "start_concentration": 10_000.0,
+    "first_sweeps": 2,
+    "n_iterations": 2,
+}
 SETTINGS = {
     "shared topics": {},
     "shared topics, 3 passes": {"n_passes": 3},
@@ -36,6 +44,11 @@ SETTINGS = {
     "shared topics, K = 80": {"n_topics": 80},
     "paper, one-vs-rest, J = 5": {**PAPER, "multi_class": "ovr", "n_sweeps": 5, "burn_in": 0},
     "paper, shared topics, J = 5": {**PAPER, "n_sweeps": 5, "burn_in": 0},
+    "MedHDP, shared topics": {},
+    "MedHDP, shared topics, I = 2": {"n_iterations": 2},
+    "MedHDP, one-vs-rest": {"multi_class": "ovr"},
+    "MedHDP, shared topics, paper's priors": HDP,
+    "MedHDP, one-vs-rest, paper's priors": {**HDP, "multi_class": "ovr"},
 }
 
 
@@ -56,21 +69,27 @@ def main():
     X, y, X_test, y_test = train.data, train.target, test.data, test.target
     if options.holdout:
         X, y, X_test, y_test = X[:8000], y[:8000], X[8000:], y[8000:]
-    print(f"{'K = 40 unless said':36} {'accuracy':>8} {'sd':>6} {'ECE':>6} {'fit s':>6}  by seed")
+    print(
+        f"{'MedLDA has K = 40 unless said':40} {'accuracy':>8} {'sd':>6} {'ECE':>6} {'topics':>7} {'sd':>5} "
+        f"{'fit s':>6}  by seed"
+    )
     for name, parameters in SETTINGS.items():
         if not name.startswith(options.only):
             continue
-        accuracy, calibration, seconds = [], [], []
+        kind = MedHDPClassifier if name.startswith("MedHDP") else MedLDAClassifier
+        accuracy, calibration, topics, seconds = [], [], [], []
         for seed in range(options.seeds):
             start = time.perf_counter()
-            model = MedLDAClassifier(random_state=seed, n_jobs=options.n_jobs, **parameters).fit(X, y)
+            model = kind(random_state=seed, n_jobs=options.n_jobs, **parameters).fit(X, y)
             seconds.append(time.perf_counter() - start)
+            topics.append(len(model.get_feature_names_out()))
             probability = model.predict_proba(X_test)
             accuracy.append((probability.argmax(axis=1) == y_test).mean())
             calibration.append(reliability(y_test, probability, model.classes_, n_bins=15).error)
         print(
-            f"{name:36} {np.mean(accuracy):8.4f} {np.std(accuracy):6.4f} {np.mean(calibration):6.3f} "
-            f"{np.mean(seconds):6.1f}  {' '.join(f'{a:.4f}' for a in accuracy)}",
+            f"{name:40} {np.mean(accuracy):8.4f} {np.std(accuracy):6.4f} {np.mean(calibration):6.3f} "
+            f"{np.mean(topics):7.1f} {np.std(topics):5.1f} {np.mean(seconds):6.1f}  "
+            f"{' '.join(f'{a:.4f}' for a in accuracy)}",
             flush=True,
         )
 

@@ -102,7 +102,8 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
         enough to see. `fit` takes them from its documents; a stream should hand so many to the first call of
         `partial_fit`, which can only learn what it is given.
     first_sweeps : int
-        Sweeps over the first mini-batch without labels, before the `n_sweeps` with them.
+        Sweeps over the first mini-batch without labels, before the `n_sweeps` with them. To find out how many
+        topics there are, give it more of both: 4096 documents and 200 sweeps.
     start_concentration : float
         γ in the very first sweep, where the chain of the first mini-batch starts. The law of the samples has
         `stick_concentration`; but a chain that starts with many topics loses those that it has no use for,
@@ -200,7 +201,7 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
         self,
         concentration: float = 5.0,
         stick_concentration: float = 1.0,
-        eta: float = 0.1,
+        eta: float = 0.05,
         max_topics: int | None = None,
         *,
         cost: float | None = None,
@@ -212,7 +213,7 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
         burn_in: int = 2,
         batch_size: int | None = 256,
         first_batch_size: int | None = 2048,
-        first_sweeps: int = 60,
+        first_sweeps: int = 100,
         start_concentration: float = 100.0,
         min_tokens: float = 20.0,
         n_passes: int = 1,
@@ -297,7 +298,8 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
         enough to see. `fit` takes them from its documents; a stream should hand so many to the first call of
         `partial_fit`, which can only learn what it is given.
     first_sweeps : int
-        Sweeps over the first mini-batch without labels, before the `n_sweeps` with them.
+        Sweeps over the first mini-batch without labels, before the `n_sweeps` with them. To find out how many
+        topics there are, give it more of both: 4096 documents and 200 sweeps.
     start_concentration : float
         γ in the very first sweep, where the chain of the first mini-batch starts. The law of the samples has
         `stick_concentration`; but a chain that starts with many topics loses those that it has no use for,
@@ -384,7 +386,7 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
         self,
         concentration: float = 5.0,
         stick_concentration: float = 1.0,
-        eta: float = 0.1,
+        eta: float = 0.05,
         max_topics: int | None = None,
         *,
         cost: float = 16.0,
@@ -396,7 +398,7 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
         burn_in: int = 2,
         batch_size: int | None = 64,
         first_batch_size: int | None = 2048,
-        first_sweeps: int = 60,
+        first_sweeps: int = 100,
         start_concentration: float = 100.0,
         min_tokens: float = 20.0,
         n_passes: int = 1,

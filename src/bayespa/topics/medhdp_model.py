@@ -18,7 +18,7 @@ from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
 from bayespa.topics.sampling import Sampled, on_grid
 from bayespa.topics.topic_sums import TopicStatistics, TopicSums
 
-PIECE = 5  # the purpose of a key, see `bayespa.random.subkey`
+PIECE, AGAIN = 5, 6  # the purposes of keys, see `bayespa.random.subkey`
 FREE_SWEEPS = 2  # without labels, of which the last is kept; the first round has more
 RARE = 1e-3  # share of all tokens, above which a topic is never too small
 LIKELY = 0.6  # topics of strangers that are less alike are two
@@ -66,24 +66,38 @@ class MedHDP(TopicModel):
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them.
 
+        Where there was no topic there was no weight either: of topics that a first sample has found, a second
+        one, in its place, learns what labels make of them.
+        """
+        sums: TopicSums = posterior["topics"]
+        pieces, loss, margin = self._sampled(sums, batch, self.key, index)
+        if not len(sums.ids):
+            sums = sums.copy()
+            sums += pieces
+            pieces, loss, _ = self._sampled(sums, batch, subkey(self.key, AGAIN), index)
+        statistics = Joint(topics=pieces, **calibrated(self.calibration, margin / self.margin, batch.labels))
+        return Progressive(statistics, loss, len(batch), margin)
+
+    def _sampled(
+        self, sums: TopicSums, batch: Batch, key: int, index: int
+    ) -> tuple[list[TopicStatistics], float, Floats]:
+        """Return what the batch adds, its loss, and what would have been predicted (n, T).
+
         Documents whose tokens weigh the same are one sample; the next sees the topics that it has brought.
         """
         pieces: list[TopicStatistics] = []
-        loss = 0.0
-        margin = np.zeros((len(batch), self.n_tasks))
-        sums = posterior["topics"]
+        loss, margin = 0.0, np.zeros((len(batch), self.n_tasks))
         for weight, rows, documents in batch.by_weight():
             if pieces:
                 sums = sums.copy()
                 sums += pieces[-1:]
-            seed = subkey(self.key, PIECE, len(pieces)) if pieces else self.key
+            seed = subkey(key, PIECE, len(pieces)) if pieces else key
             piece, own_loss, margin[rows] = self._learn(
                 sums, documents, batch.labels[rows], weight, seed, index
             )
             pieces.append(piece)
             loss += own_loss
-        statistics = Joint(topics=pieces, **calibrated(self.calibration, margin / self.margin, batch.labels))
-        return Progressive(statistics, loss, len(batch), margin)
+        return pieces, loss, margin
 
     def _learn(
         self,
