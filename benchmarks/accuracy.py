@@ -2,8 +2,7 @@
 
 Every program learns in a process of its own, on one core, from the same counts. What is charged is learning
 and the fit of a read-out, not reading the corpus, converting it or predicting the test documents. LinearSVC
-and PA on tf-idf are ceilings: they are quicker and more accurate than any topic model here, and explain
-nothing in topics.
+and PA on tf-idf are ceilings, which explain nothing in topics.
 """
 
 from __future__ import annotations
