@@ -1,7 +1,6 @@
 """Ours and what a user would pick instead, each as an iterator of models that have learned for longer.
 
-One core each. Settings are those their documentation recommends or better, chosen on a hold-out of training
-data.
+One core each. Settings of others are their defaults where nothing is said beside them.
 """
 
 from __future__ import annotations
