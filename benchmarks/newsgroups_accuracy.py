@@ -33,7 +33,6 @@ HDP = {  # the paper's priors; topics of such smooth words are found by their la
     "eta": 0.45,
     "start_concentration": 10_000.0,
     "first_sweeps": 2,
-    "n_iterations": 2,
 }
 SETTINGS = {
     "shared topics": {},
@@ -45,7 +44,7 @@ SETTINGS = {
     "paper, one-vs-rest, J = 5": {**PAPER, "multi_class": "ovr", "n_sweeps": 5, "burn_in": 0},
     "paper, shared topics, J = 5": {**PAPER, "n_sweeps": 5, "burn_in": 0},
     "MedHDP, shared topics": {},
-    "MedHDP, shared topics, I = 2": {"n_iterations": 2},
+    "MedHDP, shared topics, I = 1": {"n_iterations": 1},
     "MedHDP, one-vs-rest": {"multi_class": "ovr"},
     "MedHDP, shared topics, paper's priors": HDP,
     "MedHDP, one-vs-rest, paper's priors": {**HDP, "multi_class": "ovr"},

@@ -175,7 +175,7 @@ def test_vocabulary_grows(classifier, corpus, word_counts):
 @pytest.mark.parametrize("multi_class", ["shared", "ovr"])
 def test_new_classes(classifier, corpus, multi_class):
     known = corpus.y != 1
-    model = classifier(multi_class=multi_class)
+    model = classifier(multi_class=multi_class, prediction_sweeps=200)
     model.partial_fit(corpus.X[known], corpus.y[known], classes=[0, 2])
     decision = model.decision_function(corpus.X_test)
     model.partial_fit(corpus.X[:0:-1][:1] * 0, [None], classes=[0, 1, 2])  # a document without a word

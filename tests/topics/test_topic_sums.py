@@ -108,6 +108,15 @@ def test_room_grows_and_shrinks_rarely():
     assert sums.ids.tolist() == [399]
 
 
+def test_what_holds_nothing_is_not_born():
+    sums = TopicSums(W, T)
+    born = statistics(np.random.default_rng(0), [0, 1])
+    born.counts[:, 1] = 0.0
+    sums += [born]
+    assert sums.ids.tolist() == [0]
+    assert sums.next_id == 2
+
+
 def test_discount_and_merge():
     rng = np.random.default_rng(0)
     base = TopicSums(W, T)

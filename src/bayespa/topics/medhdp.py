@@ -208,7 +208,7 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
         margin: float = 1.0,
         weight_scale: float | None = None,
         bias_scale: float | None = None,
-        n_iterations: int = 1,
+        n_iterations: int = 2,
         n_sweeps: int = 4,
         burn_in: int = 2,
         batch_size: int | None = 256,

@@ -144,10 +144,10 @@ class TopicSums:
         return self
 
     def add(self, piece: TopicStatistics) -> None:
-        """Learn what documents say; topics that are not here are born."""
+        """Learn what documents say: topics that are not here are born, those that hold nothing go [HDP-5]."""
         self._make_room(piece.ids)
         self._update(piece, 1.0)
-        self.remove(piece.removed)
+        self.remove(np.append(piece.removed, self.ids[self.tokens <= 0.0]))
         self.next_id = max(self.next_id, int(piece.ids.max(initial=-1)) + 1)
 
     def subtract(self, piece: TopicStatistics) -> None:
