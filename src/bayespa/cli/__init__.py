@@ -10,6 +10,7 @@ from bayespa.cli.corpora import datasets
 from bayespa.cli.demo import demo
 from bayespa.cli.learn import train, update
 from bayespa.cli.look import explain, topics
+from bayespa.cli.options import in_flags
 from bayespa.cli.reproduce import reproduce
 from bayespa.cli.use import evaluate, predict
 from bayespa.training import Interrupted
@@ -25,7 +26,7 @@ class Program(click.Group):
         except BrokenPipeError:
             raise  # click ends quietly: nobody reads any more
         except (OSError, ValueError, ImportError, NotFittedError) as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(in_flags(str(error))) from error
         except Interrupted as interrupted:
             ctx.exit(interrupted.exit_code)
         except KeyboardInterrupt:
