@@ -38,13 +38,14 @@ def test_lines_for_people(bayespa, files, model):
 
 
 def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
-    """Without shuffling, `train` is TextModel.learn on mini-batches."""
+    """Without shuffling, `train` is TextModel.learn on mini-batches, of which it keeps a history."""
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
     bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3)
     model = package.TextModel(random_state=3, n_jobs=1, reading={"label": "topic", "text": ["body"]})
     for start in range(0, 700, 256):
         texts, labels = zip(*papers[start : min(start + 256, 700)], strict=True)
         model.learn(texts, labels)
+    model.history = package.load(tmp_path / "a").history
     package.save(model, tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 

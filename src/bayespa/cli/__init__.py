@@ -11,6 +11,7 @@ from bayespa.cli.demo import demo
 from bayespa.cli.learn import train, update
 from bayespa.cli.look import explain, topics
 from bayespa.cli.options import in_flags
+from bayespa.cli.report import report
 from bayespa.cli.reproduce import reproduce
 from bayespa.cli.use import evaluate, predict
 from bayespa.training import Interrupted
@@ -42,6 +43,7 @@ def main() -> None:
     bayespa train docs.jsonl --text body --label topic -o model.bayespa
     bayespa evaluate model.bayespa test.jsonl
     bayespa predict model.bayespa new.jsonl
+    bayespa report model.bayespa --data test.jsonl -o report.html
     tail -f stream.jsonl | bayespa update model.bayespa -
 
     Results go to standard output, as JSON with --json; messages and progress go to standard error. Exit
@@ -49,5 +51,5 @@ def main() -> None:
     """
 
 
-for command in (train, update, predict, evaluate, topics, explain, reproduce, datasets, demo):
+for command in (train, update, predict, evaluate, topics, explain, report, reproduce, datasets, demo):
     main.add_command(command)
