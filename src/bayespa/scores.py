@@ -10,6 +10,8 @@ import numpy as np
 
 from bayespa.corpus.documents import Label, Target
 
+MAIN: dict[Target, str] = {"class": "accuracy", "classes": "micro F1", "number": "R2"}  # of the measures
+
 
 class Scores:
     """Counts of right and wrong predictions of classes, or sums of errors of numbers.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from bayespa.corpus import Bag, BagVectorizer, Classes, Label, OnlineVocabulary, Target
+from bayespa.history import History
 from bayespa.linear import BayesPAClassifier, BayesPARegressor
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 from bayespa.topics.explain import Explanation, WordPart
@@ -73,6 +74,8 @@ class TextModel:
     seen_without_class : bool
         Whether a document of several classes was seen that has none (an empty tuple). As long as there was
         none, `predict` gives every document at least its most probable class.
+    history : History
+        How learning went, as `bayespa.training` has recorded it.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class TextModel:
         self.reading = dict(reading or {})
         self.parameters = parameters
         self.seen_without_class = False
+        self.history = History()
         self.run: dict[str, Any] | None = None  # how far `bayespa.training` has come
         self.estimator: Any = None
         if target is not None:
@@ -255,6 +259,28 @@ class TextModel:
         names = np.asarray(self.class_names, object)
         return [tuple(names[row]) for row in chosen]
 
+    def features(self, texts: Sequence[Content]) -> sp.csr_matrix:
+        """Return what the estimator reads of n texts, (n, n_words)."""
+        return self._X(self._counts(texts))
+
+    def targets(self, labels: Sequence[Label]) -> Any:
+        """Return labels as the estimator takes them, None or NaN where unknown.
+
+        Of several classes, those that the model does not know are left out.
+
+        Returns
+        -------
+        list of n classes, array of n numbers, or array of 0 and 1 of shape (n, n_classes)
+        """
+        assert self.target is not None  # it has learned
+        labels = [_as_target(label, self.target, row) for row, label in enumerate(labels)]
+        if self.target == "classes":
+            known = set(self.classes.names)
+            labels = [
+                tuple(n for n in one if n in known) if isinstance(one, tuple) else one for one in labels
+            ]
+        return _y(labels, self.target, self.classes)
+
     def predict_proba(self, texts: Sequence[Content]) -> NDArray[np.float64]:
         """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
         if self.target == "number":
@@ -328,6 +354,7 @@ class TextModel:
             "seen_without_class": self.seen_without_class,
             "reading": self.reading,
             "run": self.run,
+            "history": self.history.to_state(),
         }
 
     @classmethod
@@ -345,6 +372,8 @@ class TextModel:
             raise ValueError(f"a {type(estimator).__name__} is not of kind {model.kind!r}")
         model.estimator, model.run = estimator, description["run"]
         model.seen_without_class = bool(description["seen_without_class"])
+        if "history" in description:  # the first files have none
+            model.history = History.from_state(description["history"])
         if model.target != "number" and set(model.classes.names) != set(model.class_names):
             raise ValueError("the classes of its estimator are others than its own")
         return model

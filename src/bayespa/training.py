@@ -16,7 +16,8 @@ from typing import Any
 import scipy.sparse as sp
 
 from bayespa.corpus import Document
-from bayespa.scores import Scores
+from bayespa.inspect.view import topic_names, topic_sizes
+from bayespa.scores import MAIN, Scores
 from bayespa.text_model import TextModel
 
 PREDICTED = 32  # documents of each mini-batch that are predicted before it is learned: enough for a mean
@@ -189,14 +190,27 @@ def learn_stream(
 def _learn(model: TextModel, chunk: list[Document], counts: sp.csr_matrix, run: Run) -> None:
     labels = [document.label for document in chunk]
     predicted = model.predict_counts(counts[:PREDICTED]) if model.fitted else []
+    topics = _topics(model) if model.history.due else {}
     model.learn_counts(counts, labels)
-    if run.scores is None and model.target is not None:
-        run.scores = Scores(model.target)
-    if run.scores is not None:
-        run.scores.add(labels[: len(predicted)], predicted)
+    assert model.target is not None  # it has learned
+    run.scores = run.scores or Scores(model.target)
+    now = Scores(model.target)
+    for scores in (run.scores, now):
+        scores.add(labels[: len(predicted)], predicted)
+    if model.history.due:
+        model.history.begin(topics)
+    model.history.add(now.summary().get(MAIN[model.target]), now.n, len(chunk))
     run.documents += len(chunk)
     for document in chunk:
         run.checksum = _checksum(document, run.checksum)
+
+
+def _topics(model: TextModel) -> dict[str, float]:
+    """Return the names and sizes of the topics, of a model in which they come and go."""
+    if not model.fitted or not hasattr(model.estimator, "topic_ids_"):
+        return {}
+    names, sizes = topic_names(model.estimator), topic_sizes(model.estimator)
+    return dict(zip(names, sizes.tolist(), strict=True))
 
 
 def _counted(model: TextModel, chunk: list[Document]) -> Counted:

@@ -38,13 +38,14 @@ def test_lines_for_people(bayespa, files, model):
 
 
 def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
-    """Without shuffling, `train` is TextModel.learn on mini-batches."""
+    """Without shuffling, `train` is TextModel.learn on mini-batches, of which it keeps a history."""
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
     bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3)
     model = package.TextModel(random_state=3, n_jobs=1, reading={"label": "topic", "text": ["body"]})
     for start in range(0, 700, 256):
         texts, labels = zip(*papers[start : min(start + 256, 700)], strict=True)
         model.learn(texts, labels)
+    model.history = package.load(tmp_path / "a").history
     package.save(model, tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -129,6 +130,29 @@ class TestMalformed:
         assert f"Error: {path}, line 3: not JSON" in found.err
         assert not (tmp_path / "m").exists()
 
+    def test_what_is_not_utf8_is_read_and_told(self, bayespa, files, tmp_path):
+        """Without an option; with one that says UTF-8, and where reading is strict, it is malformed."""
+        folder = tmp_path / "mails"
+        for i, line in enumerate((files / "train.jsonl").read_text(encoding="utf-8").splitlines()[:300]):
+            paper = json.loads(line)
+            (folder / paper["topic"]).mkdir(parents=True, exist_ok=True)
+            (folder / paper["topic"] / f"{i:03}").write_bytes(paper["body"].encode() + b" caf\xe9" * (i < 7))
+        command = ["train", folder, "-o", tmp_path / "m", "--topics", 6]
+        first = sorted(path for path in folder.glob("*/*") if int(path.name) < 7)[0]
+        found = bayespa(*command, "--json")
+        assert found.err.count("\n") == 1
+        assert found.err.startswith(
+            "7 lines or files are not UTF-8 and read as latin-1, each byte a character; "
+        )
+        assert f"the first: {first}: byte " in found.err
+        assert (found.json["documents"], found.json["malformed"], found.json["not UTF-8"]) == (300, 0, 7)
+        found = bayespa(*command, "--encoding", "utf-8", "--json")
+        assert f"malformed: {first}: byte" in found.err
+        assert "is not utf-8; name the right --encoding" in found.err
+        assert (found.json["documents"], found.json["malformed"], found.json["not UTF-8"]) == (293, 7, 0)
+        found = bayespa(*command, "--strict", code=1)
+        assert f"Error: {first}: byte" in found.err
+
     def test_wrong_fields_stop_soon(self, bayespa, files, tmp_path):
         found = bayespa("train", files / "train.jsonl", "--text", "bdy", "-o", tmp_path / "m", code=1)
         assert found.err.count("malformed: ") == 20
@@ -150,11 +174,15 @@ class TestErrors:
             (["train", "{empty}", "-o", "{folder}/m"], 1, "no documents"),
             (["train", "{train}", "-o", "{folder}/m", "--text", "body", "--label", "none"], 1, "has a label"),
             (["train", "{one}", "-o", "{folder}/m"], 1, "two are needed"),
-            (["train", "{few}", "-o", "{folder}/m"], 1, "min_count"),
+            (["train", "{few}", "-o", "{folder}/m"], 1, "--min-count"),
+            (["train", "{model}", "-o", "{folder}/m"], 1, "give --format one of lines, files, jsonl"),
+            (["train", "{several}", "-o", "{folder}/m", "--model", "linear"], 1, "use --model medlda"),
+            (["train", "{train}", "-o", "{folder}/m", "--text", "body"], 1, "or --label none for no labels"),
+            (["train", "{no_labels}", "-o", "{folder}/m"], 1, "give --target and, for classes, --classes"),
             (["evaluate", "{train}", "{train}"], 1, "not a model file"),
             (["evaluate", "{folder}/none", "{train}"], 2, "does not exist"),
             (["evaluate", "{model}", "{unlabelled}"], 1, "no document of the input has a label"),
-            (["update", "{model}", "{number}"], 1, "does not fit target='class'"),
+            (["update", "{model}", "{number}"], 1, "does not fit --target class"),
             (["explain", "{model}", "some text", "--target", "x"], 1, "the classes are"),
         ],
     )  # fmt: skip
@@ -164,6 +192,8 @@ class TestErrors:
             "docs": '{"text": "some words", "label": "a"}\n{"text": "some other words", "label": "b"}\n' * 9,
             "one": '{"text": "some words of one class", "label": "a"}\n' * 9,
             "few": '{"text": "one two", "label": "a"}\n{"text": "three four", "label": "b"}\n',
+            "several": '{"text": "some words", "label": ["a", "b"]}\n' * 9,
+            "no_labels": '{"text": "some words", "label": null}\n' * 9,
             "unlabelled": '{"body": "some words", "topic": null}\n',
             "number": '{"body": "some words", "topic": 1.5}\n',
         }

@@ -47,7 +47,7 @@ def test_jsonl(tmp_path):
         good,
     ]
     path.write_bytes(b"\n".join(lines))
-    contents, problems = problems_of(path, max_bytes=150_000)
+    contents, problems = problems_of(path, max_bytes=150_000, encoding="utf-8")
     assert contents == ["good", "escaped é 😀", "good"]
     expected = {
         2: "not JSON (Expecting ',' delimiter",
@@ -99,7 +99,7 @@ def test_csv(tmp_path):
         b"good,c",
     ]
     path.write_bytes(b"\r\n".join(rows))
-    contents, problems = problems_of(path)
+    contents, problems = problems_of(path, encoding="utf-8")
     assert contents == ["good\nin two lines", "good"]
     assert [line for line, _ in problems] == [4, 5, 7, 8, 9, 12]
     assert problems[0][1] == "1 fields where the header has 2"
@@ -188,13 +188,55 @@ def test_files(tmp_path):
     for name, data in {"a": b"good", "b": b"\xff", "c": b"x" * 101, "d": b"\0", "e.gz": b"no"}.items():
         (tmp_path / name).write_bytes(data)
     problems = Problems()
-    assert [d.content for d in read(tmp_path, problems=problems, max_bytes=100)] == ["good"]
+    assert [d.content for d in read(tmp_path, problems=problems, max_bytes=100, encoding="utf-8")] == ["good"]
     assert [str(p).removeprefix(str(tmp_path))[:22] for p in problems.first] == [
         "/b: byte 1 (0xff) is n",
         "/c: longer than max_by",
         "/d: NUL at byte 1; is ",
         "/e.gz: the file is dam",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected", "line"),
+    [
+        ("a.txt", b"caf\xe9\ncaf\xc3\xa9\nna\xefve\n", ["café", "café", "naïve"], 1),
+        ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "\xe9", "label": 1}\n' * 2, ["a", "é"] * 2, 2),
+        ("a.csv", b"text,label\n\xff,a\n\xfe,b\n", ["ÿ", "þ"], 2),
+        ("a.tsv", b"text\tlabel\n\xff\ta\n\xfe\tb\n", ["ÿ", "þ"], 2),
+        ("folder", b"caf\xe9", ["café"], None),
+    ],
+)
+def test_what_is_not_utf8_is_read_by_a_guess_which_is_told(tmp_path, name, content, expected, line):
+    path = file = tmp_path / name
+    if name == "folder":
+        path.mkdir()
+        file = path / "file"
+    file.write_bytes(content)
+    problems = Problems()
+    assert [d.content for d in read(path, problems=problems)] == expected
+    n = 1 if line is None else 2
+    assert (len(problems), problems.guessed) == (0, n)
+    assert (problems.first_guessed.source, problems.first_guessed.line) == (str(file), line)
+    assert "not utf-8; read as latin-1" in problems.first_guessed.message
+    assert str(problems).startswith(
+        f"{n} line{'s'[: n - 1]} or file{'s'[: n - 1]} {['is', 'are'][n - 1]} not"
+    )
+    with pytest.warns(CorpusWarning, match="read as latin-1") as caught:
+        list(read(path))
+    assert len(caught) == n
+    assert problems_of(file, encoding="utf-8", format="lines" if line is None else None)[1][0][0] == (
+        line or 1
+    )
+    with pytest.raises(MalformedInput, match="is not utf-8; name the right encoding="):
+        list(read(path, strict=True))
+    assert next(d.content for d in read(path, strict=True, encoding="latin-1")) == expected[0]
+
+
+def test_numbers_are_utf8(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_bytes(b"1 0:1\n\xff 1:2\n")
+    assert [line for line, _ in problems_of(path)[1]] == [2]
 
 
 @pytest.mark.parametrize("name", ["docs.parquet", "docs.arrow"])

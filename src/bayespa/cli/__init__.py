@@ -10,6 +10,8 @@ from bayespa.cli.corpora import datasets
 from bayespa.cli.demo import demo
 from bayespa.cli.learn import train, update
 from bayespa.cli.look import explain, topics
+from bayespa.cli.options import in_flags
+from bayespa.cli.report import report
 from bayespa.cli.reproduce import reproduce
 from bayespa.cli.use import evaluate, predict
 from bayespa.training import Interrupted
@@ -25,7 +27,7 @@ class Program(click.Group):
         except BrokenPipeError:
             raise  # click ends quietly: nobody reads any more
         except (OSError, ValueError, ImportError, NotFittedError) as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(in_flags(str(error))) from error
         except Interrupted as interrupted:
             ctx.exit(interrupted.exit_code)
         except KeyboardInterrupt:
@@ -41,6 +43,7 @@ def main() -> None:
     bayespa train docs.jsonl --text body --label topic -o model.bayespa
     bayespa evaluate model.bayespa test.jsonl
     bayespa predict model.bayespa new.jsonl
+    bayespa report model.bayespa --data test.jsonl -o report.html
     tail -f stream.jsonl | bayespa update model.bayespa -
 
     Results go to standard output, as JSON with --json; messages and progress go to standard error. Exit
@@ -48,5 +51,5 @@ def main() -> None:
     """
 
 
-for command in (train, update, predict, evaluate, topics, explain, reproduce, datasets, demo):
+for command in (train, update, predict, evaluate, topics, explain, report, reproduce, datasets, demo):
     main.add_command(command)

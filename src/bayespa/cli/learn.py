@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-import bayespa
-from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, Reading, load_text_model, reading, show
-from bayespa.cli.progress import Line, count_documents
+from bayespa.cli.job import Job
+from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, Reading, load_text_model, reading
 from bayespa.corpus import Document, OnlineVocabulary, shuffle
 from bayespa.corpus.sources import expand
 from bayespa.text_model import KINDS, TextModel
-from bayespa.training import Interrupted, Interrupts, Run, learn_stream
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 _BUFFER = 10_000
@@ -154,7 +150,7 @@ def train(
             parameters["batch_size"] = batch_size
         words = None if _bags(inputs, source.format) else (stop_words, min_count, max_words)
         model = _new(kind, source, classes, parameters, words)
-    job = _Job(model, source, path, checkpoint, checkpoint_every)
+    job = Job(model, source, path, checkpoint, checkpoint_every)
     job.run(inputs, _shuffled(source.documents(inputs), inputs, buffer, seed), batch_size, as_json)
     checkpoint.unlink(missing_ok=True)
 
@@ -238,7 +234,7 @@ def update(
     if not resume:
         model.run = None
     source = Reading(options, model.reading)
-    job = _Job(model, source, target, checkpoint, checkpoint_every)
+    job = Job(model, source, target, checkpoint, checkpoint_every)
     documents = _shuffled(source.documents(inputs), inputs, buffer, seed)
     job.run(inputs, documents, batch_size, as_json, keep_rest=stream)
     if not stream:
@@ -251,76 +247,3 @@ def _shuffled(
     if buffer is None:
         buffer = 0 if "-" in inputs else _BUFFER
     return shuffle(documents, buffer, random_state=seed) if buffer > 1 else documents
-
-
-class _Job:
-    """Learns documents into a model, with progress, checkpoints and a summary."""
-
-    def __init__(self, model: TextModel, source: Reading, path: Path, checkpoint: Path, every: int) -> None:
-        self._model, self._source, self._path = model, source, path
-        self._checkpoint, self._every = checkpoint, every
-
-    def run(
-        self,
-        inputs: tuple[str, ...],
-        documents: Iterator[Document],
-        batch_size: int | None,
-        as_json: bool,
-        keep_rest: bool = False,
-    ) -> None:
-        begin, model, interrupts = time.monotonic(), self._model, Interrupts()
-        before = 0 if model.run is None else int(model.run["documents"])
-        line = Line(count_documents(inputs, self._source.format), before)
-        self._source.clear = line.clear
-        run: Run | None = None
-        stream = learn_stream(
-            model,
-            documents,
-            interrupts,
-            batch_size=batch_size,
-            ahead=all(os.path.isfile(source.path) for source in expand(inputs)),
-            keep_rest=keep_rest,
-            checkpoint=self._save,
-            every=self._every,
-        )
-        with interrupts.held():
-            try:
-                for run in stream:
-                    line.show(run)
-            except Interrupted:
-                line.clear()
-                self._interrupted(run)
-                raise
-            line.clear()
-            if run is None and not before:
-                raise ValueError("the input has no documents")
-            model.run = None
-            bayespa.save(model, self._path)
-        self._source.finish()
-        show(self._summary(run, before, time.monotonic() - begin), as_json)
-
-    def _save(self, run: Run) -> None:
-        self._model.run = run.to_state()
-        bayespa.save(self._model, self._checkpoint)
-
-    def _interrupted(self, run: Run | None) -> None:
-        if run is None:
-            click.echo("interrupted; nothing was learned", err=True)
-            return
-        self._save(run)
-        click.echo(f"interrupted; {run.documents:,} documents are learned, in {self._checkpoint}", err=True)
-
-    def _summary(self, run: Run | None, before: int, seconds: float) -> dict[str, Any]:
-        model = self._model
-        documents = before if run is None else run.documents
-        scores = {} if run is None or run.scores is None else run.scores.summary()
-        return {
-            "model": str(self._path),
-            "documents": documents,
-            "malformed": len(self._source.problems),
-            "words": model.n_words,
-            **({} if model.target == "number" else {"classes": len(model.classes)}),
-            **{f"{name} before learning": value for name, value in scores.items()},
-            "seconds": round(seconds, 2),
-            "documents a second": round((documents - before) / max(seconds, 1e-9)),
-        }

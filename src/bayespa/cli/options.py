@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SHOWN = 20  # malformed pieces of input that are reported one by one
 HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
+_PARAMETER = re.compile(  # of Python, as its messages name them
+    r"\b(classes|encoding|format|kind|label|separator|target|text)=('[^']*'|None|)|\bmin_count\b"
+)
 
 MODEL = click.argument("path", metavar="MODEL", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 INPUTS = click.argument(
@@ -41,11 +45,28 @@ _READING = (
         "--separator", metavar="TEXT", help="What stands between the labels of a text, such as ';'."
     ),
     click.option("--format", type=click.Choice(FORMATS), help="Format of the input. Default: by its ending."),
-    click.option("--encoding", metavar="NAME", help="Encoding of text formats.  [default: utf-8]"),
+    click.option(
+        "--encoding", metavar="NAME", help="Encoding of texts.  [default: utf-8, else latin-1, which is told]"
+    ),
     click.option("--skip", type=click.IntRange(0), default=0, metavar="N", help="Leave out the first N."),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Read at most N documents."),
     click.option("--strict", is_flag=True, help="Stop at the first malformed piece of input."),
 )
+
+
+def in_flags(message: str) -> str:
+    """Return a message in which parameters of Python are called as the options of the program are.
+
+    >>> in_flags("lower min_count, or use kind='medlda' or label=None; give format= one of csv, tsv")
+    'lower --min-count, or use --model medlda or --label none; give --format one of csv, tsv'
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        name = {None: "min-count", "kind": "model"}.get(found[1], found[1])
+        value = "none" if found[2] == "None" else (found[2] or "").strip("'")
+        return f"--{name} {value}".rstrip()
+
+    return _PARAMETER.sub(flag, message)
 
 
 def reading(command: F) -> F:
@@ -87,14 +108,16 @@ class Reading:
             return  # it is raised
         if len(self.problems) <= SHOWN:
             self.clear()
-            click.echo(f"malformed: {problem}", err=True)
+            click.echo(f"malformed: {in_flags(str(problem))}", err=True)
         if len(self.problems) >= HOPELESS and not self._begun:
             raise MalformedInput(
                 f"the first {HOPELESS} pieces of input are all malformed; are the options right? {problem}"
             )
 
     def finish(self) -> None:
-        """Say how much was malformed."""
+        """Say how much was malformed, and of how much the encoding was guessed."""
+        if self.problems.guessed:
+            click.echo(f"{self.problems.guesses()} (--encoding names another)", err=True)
         if n := len(self.problems):
             shown = f", of which the first {SHOWN} are named above" if n > SHOWN else ""
             left_out = "1 malformed piece" if n == 1 else f"{n:,} malformed pieces"

@@ -43,7 +43,7 @@ class Fields:
     id: str | None = None
     target: Target | None = None
     separator: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None  # None: UTF-8 and, in formats of text, latin-1 where that does not fit
     max_bytes: int = 10_000_000
 
     @property

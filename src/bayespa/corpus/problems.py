@@ -11,7 +11,7 @@ class MalformedInput(ValueError):
 
 
 class CorpusWarning(UserWarning):
-    """Pieces of input were left out because they are malformed."""
+    """Pieces of input were left out because they are malformed, or read by a guess of their encoding."""
 
 
 class Problem(NamedTuple):
@@ -25,6 +25,7 @@ class Problem(NamedTuple):
     line: int | None  # from 1; None: the file as a whole
     message: str
     unit: str = "line"  # or "row", in formats without lines
+    left_out: bool = True  # False: read all the same, by a guess
 
     def __str__(self) -> str:
         place = "" if self.line is None else f", {self.unit} {self.line}"
@@ -34,12 +35,25 @@ class Problem(NamedTuple):
 class Problems:
     """What was malformed in the input: how often, and the first cases.
 
+    Pieces that were not left out but read by a guess, as they are not UTF-8, are counted apart.
+
     Parameters
     ----------
     keep : int, default=20
         Number of problems to keep; the others are counted only, so that memory is bounded.
     on_problem : callable, optional
-        Called with each `Problem` as it is found.
+        Called with each `Problem` that was left out, as it is found.
+
+    Attributes
+    ----------
+    count : int
+        Pieces of input that were left out.
+    first : list of Problem
+        The first of them.
+    guessed : int
+        Pieces of input that were read by a guess.
+    first_guessed : Problem or None
+        The first of them.
 
     Examples
     --------
@@ -57,11 +71,17 @@ class Problems:
     def __init__(self, keep: int = 20, on_problem: Callable[[Problem], object] | None = None) -> None:
         self.count = 0
         self.first: list[Problem] = []
+        self.guessed = 0
+        self.first_guessed: Problem | None = None
         self._keep = keep
         self._on_problem = on_problem
 
     def add(self, problem: Problem) -> None:
         """Count a problem, and keep it if it is one of the first."""
+        if not problem.left_out:
+            self.guessed += 1
+            self.first_guessed = self.first_guessed or problem
+            return
         self.count += 1
         if len(self.first) < self._keep:
             self.first.append(problem)
@@ -71,11 +91,20 @@ class Problems:
     def __len__(self) -> int:
         return self.count
 
+    def guesses(self) -> str:
+        """Say how much was read by a guess, and where first; nothing if none was."""
+        if not self.guessed:
+            return ""
+        some = "1 line or file is" if self.guessed == 1 else f"{self.guessed:,} lines or files are"
+        return f"{some} not UTF-8 and read as latin-1, each byte a character; the first: {self.first_guessed}"
+
     def __str__(self) -> str:
         if not self.count:
-            return "no malformed input"
+            return self.guesses() or "no malformed input"
         pieces = "1 malformed piece" if self.count == 1 else f"{self.count} malformed pieces"
         lines = [f"{pieces} of input left out:", *map(str, self.first)]
         if self.count > len(self.first):
             lines.append(f"and {self.count - len(self.first)} more")
+        if self.guessed:
+            lines.append(self.guesses())
         return "\n  ".join(lines)

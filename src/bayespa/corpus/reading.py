@@ -45,7 +45,7 @@ def read(
     id: str | None = None,
     target: Target | None = None,
     separator: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     max_bytes: int = 10_000_000,
     strict: bool = False,
     problems: Problems | None = None,
@@ -82,14 +82,16 @@ def read(
         are no label.
     separator : str, optional
         What stands between labels in a text, such as ";".
-    encoding : str, default="utf-8"
-        Of text formats.
+    encoding : str, optional
+        Of text formats. By default UTF-8, and latin-1 (each byte a character) for the lines and files of
+        texts that are not: they are counted, and so are never mistaken in silence.
     max_bytes : int, default=10_000_000
         Longest line, or file of format ``files``; a longer one is malformed.
     strict : bool, default=False
-        Raise `MalformedInput` at the first malformed piece of input.
+        Raise `MalformedInput` at the first malformed piece of input, and guess no encoding.
     problems : Problems, optional
-        Collects what is malformed, with file and line; otherwise there is a `CorpusWarning`.
+        Collects what is malformed or of a guessed encoding, with file and line; otherwise there is a
+        `CorpusWarning`.
 
     Returns
     -------
@@ -119,7 +121,9 @@ def read(
     texts = (text,) if isinstance(text, str) else tuple(text)
     if not texts:
         raise ValueError("text is empty; name the field or the fields of the text")
-    fields = Fields(texts, label, id, target, separator, check_encoding(encoding), max_bytes)
+    if encoding is not None or strict:
+        encoding = check_encoding(encoding or "utf-8")
+    fields = Fields(texts, label, id, target, separator, encoding, max_bytes)
     inputs = [(source, _READERS[format or source.guess_format()]) for source in expand(paths)]
     return _documents(inputs, fields, strict, problems)
 
@@ -130,16 +134,25 @@ def _documents(
     found = Problems(keep=1) if problems is None else problems
     for source, reader in inputs:
 
-        def report(line: int | None, message: str, unit: str = "line", name: str = source.name) -> None:
-            problem = Problem(name, line, message, unit)
+        def report(
+            line: int | None,
+            message: str,
+            unit: str = "line",
+            name: str = source.name,
+            *,
+            left_out: bool = True,
+        ) -> None:
+            problem = Problem(name, line, message, unit, left_out)
             found.add(problem)
             if strict:
                 raise MalformedInput(str(problem))
-            if problems is None and len(found) == 1:  # say it at once: the end may never come
-                _warn(f"{problem} (left out; problems=Problems() collects these, strict=True stops)")
+            if problems is None and (len(found) if left_out else found.guessed) == 1:
+                # say it at once: the end may never come
+                what = "left out" if left_out else "and perhaps others"
+                _warn(f"{problem} ({what}; problems=Problems() collects these, strict=True stops)")
 
         yield from reader(source, fields, report)
-    if problems is None and len(found) > 1:
+    if problems is None and max(len(found), found.guessed) > 1:
         _warn(str(found))
 
 

@@ -9,7 +9,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,11 +197,18 @@ class Lines:
     truncated compressed file) raises it once, and then ends.
     """
 
-    def __init__(self, stream: BinaryIO, encoding: str, max_bytes: int) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        encoding: str | None,
+        max_bytes: int,
+        on_guess: Callable[[int, str], None] | None = None,
+    ) -> None:
         self.number = 0  # of the last line, from 1
         self._stream = stream
         self._encoding = encoding
         self._max_bytes = max_bytes
+        self._on_guess = None if on_guess is None else lambda message: on_guess(self.number, message)
         self._broken = False
 
     def __iter__(self) -> Lines:
@@ -216,7 +223,8 @@ class Lines:
             while raw and not raw.endswith(b"\n"):
                 raw = self._read(_BUFFER)
             raise MalformedInput(f"longer than max_bytes={self._max_bytes}")
-        return decode(raw.removeprefix(b"\xef\xbb\xbf") if self.number == 1 else raw, self._encoding)
+        raw = raw.removeprefix(b"\xef\xbb\xbf") if self.number == 1 else raw
+        return decode(raw, self._encoding, self._on_guess)
 
     def _read(self, size: int) -> bytes:
         if self._broken:
@@ -231,7 +239,7 @@ class Lines:
             ) from error
 
 
-def read_whole(source: Source, encoding: str, max_bytes: int) -> str:
+def read_whole(source: Source, encoding: str | None, max_bytes: int, on_guess: Callable[[str], None]) -> str:
     """Return the text of a whole file."""
     with source.open() as stream:
         try:
@@ -240,16 +248,25 @@ def read_whole(source: Source, encoding: str, max_bytes: int) -> str:
             raise MalformedInput(f"the file is damaged or cut off ({error})") from error
     if len(raw) > max_bytes:
         raise MalformedInput(f"longer than max_bytes={max_bytes}")
-    return decode(raw.removeprefix(b"\xef\xbb\xbf"), encoding)
+    return decode(raw.removeprefix(b"\xef\xbb\xbf"), encoding, on_guess)
 
 
-def decode(raw: bytes, encoding: str) -> str:
-    """Decode text, in which no byte may be NUL."""
+def decode(raw: bytes, encoding: str | None, on_guess: Callable[[str], None] | None = None) -> str:
+    r"""Decode text, in which no byte may be NUL.
+
+    Where no encoding is named and the text is not UTF-8, `on_guess` is told, and each byte is a character.
+
+    >>> decode(b"caf\xe9", None, print)
+    byte 4 (0xe9) is not utf-8; read as latin-1
+    'café'
+    """
     if b"\0" in raw:
         raise MalformedInput(f"NUL at byte {raw.index(0) + 1}; is it text?")
     try:
-        return raw.decode(encoding)
+        return raw.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
-        raise MalformedInput(
-            f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not {encoding}; name the right encoding="
-        ) from error
+        wrong = f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not {encoding or 'utf-8'}"
+        if encoding is not None or on_guess is None:
+            raise MalformedInput(f"{wrong}; name the right encoding=") from error
+    on_guess(f"{wrong}; read as latin-1")
+    return raw.decode("latin-1")

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -19,24 +20,25 @@ T = TypeVar("T")
 class Report(Protocol):
     """Takes a problem of the source at hand: the line from 1 (None: the whole file) and what is wrong."""
 
-    def __call__(self, line: int | None, message: str, unit: str = "line") -> None:
+    def __call__(self, line: int | None, message: str, unit: str = "line", *, left_out: bool = True) -> None:
         """Count the problem, and raise `MalformedInput` if reading is strict."""
 
 
 def refuse(name: str) -> Report:
     """Return a report that raises `MalformedInput` at the first problem of the source called `name`."""
 
-    def report(line: int | None, message: str, unit: str = "line") -> None:
+    def report(line: int | None, message: str, unit: str = "line", *, left_out: bool = True) -> None:
         raise MalformedInput(str(Problem(name, line, message, unit)))
 
     return report
 
 
 @contextmanager
-def open_lines(source: Source, fields: Fields) -> Iterator[Lines]:
-    """Open the lines of a source."""
+def open_lines(source: Source, fields: Fields, report: Report | None = None) -> Iterator[Lines]:
+    """Open the lines of a source; where a report is given it is told of lines whose encoding is guessed."""
+    on_guess = None if report is None else partial(report, left_out=False)
     with source.open() as stream:
-        yield Lines(stream, fields.encoding, fields.max_bytes)
+        yield Lines(stream, fields.encoding, fields.max_bytes, on_guess)
 
 
 def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Report) -> Iterator[T]:
@@ -59,14 +61,14 @@ def read_lines(source: Source, fields: Fields, report: Report) -> Iterator[Docum
     def parse(line: str, number: int) -> Document:
         return Document(line.rstrip("\r\n"), None, f"{source.name}:{number}")
 
-    with open_lines(source, fields) as lines:
+    with open_lines(source, fields, report) as lines:
         yield from parse_lines(lines, parse, report)
 
 
 def read_file(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
     """Read a file as one document, labelled with the name of its folder."""
     try:
-        text = read_whole(source, fields.encoding, fields.max_bytes)
+        text = read_whole(source, fields.encoding, fields.max_bytes, partial(report, None, left_out=False))
     except MalformedInput as error:
         report(None, str(error))
     else:
@@ -94,7 +96,7 @@ def read_jsonl(source: Source, fields: Fields, report: Report) -> Iterator[Docum
             _check_surrogates(document)
         return document
 
-    with open_lines(source, fields) as lines:
+    with open_lines(source, fields, report) as lines:
         yield from parse_lines(lines, parse, report)
 
 
@@ -136,7 +138,7 @@ def read_tsv(source: Source, fields: Fields, report: Report) -> Iterator[Documen
 def _read_rows(source: Source, fields: Fields, report: Report, delimiter: str) -> Iterator[Document]:
     # The module's own limit for a cell is 128 KiB; it is global, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))
-    with open_lines(source, fields) as lines:
+    with open_lines(source, fields, report) as lines:
         rows = csv.reader(lines, delimiter=delimiter, strict=True)
         columns: dict[str, int] | None = None
         n_columns = 0

@@ -32,14 +32,14 @@ class Outcome:
     known: NDArray[np.bool_]  # like `true`
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any = None) -> Outcome:
-        """Predict X; y may be None, or have None or NaN where the truth is not known."""
+    def of(cls, model: Any, X: Any, y: Any = None, predicted: Any = None) -> Outcome:
+        """Predict X, unless that is given; y may be None, or have None or NaN where it is not known."""
         n = X.shape[0]
         y, known = label_array(n, y)
         if not is_classifier(model):
-            return cls._of_numbers(model, X, y, known)
+            return cls._of_numbers(model.predict(X) if predicted is None else predicted, y, known)
         probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-        predicted = model.predict(X)
+        predicted = model.predict(X) if predicted is None else np.asarray(predicted)
         if predicted.ndim == 2:
             return cls._of_labels(model, predicted, probability, y, known)
         place = {name: i for i, name in enumerate(model.classes_.tolist())}
@@ -68,8 +68,8 @@ class Outcome:
         return cls("labels", names, predicted, probability, confidence, true, known)
 
     @classmethod
-    def _of_numbers(cls, model: Any, X: Any, y: Any, known: Any) -> Outcome:
-        predicted = np.asarray(model.predict(X), np.float64).reshape(X.shape[0], -1)
+    def _of_numbers(cls, predicted: Any, y: Any, known: Any) -> Outcome:
+        predicted = np.asarray(predicted, np.float64).reshape(len(y), -1)
         if not known.any():
             y, known = np.zeros(predicted.shape), np.zeros(predicted.shape, bool)
         true = np.where(known, y, 0.0).astype(np.float64).reshape(predicted.shape)

@@ -17,7 +17,8 @@ class Progress:
     seen : int
         Documents learnt so far.
     score : float, optional
-        Accuracy, or R² of a regressor, on the documents that came next, before they were learnt.
+        Accuracy, micro F1 of several labels, or R² of a regressor, on the documents that came next, before
+        they were learnt.
     topic_names, topic_sizes : tuples of equal length
         The topics there are, by names that stay the same while others come and go, and about how many words
         each has learnt.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 import bayespa
@@ -32,9 +33,10 @@ MOST_CLASSES = 40  # in a confusion matrix
 def write_report(
     path: str | os.PathLike[str],
     model: Any,
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
+    predicted: Any = None,
     texts: Sequence[str] | None = None,
     feature_names: ArrayLike | None = None,
     progress: Sequence[Progress] = (),
@@ -53,10 +55,12 @@ def write_report(
     path : path
         The file to write, such as ``report.html``.
     model : fitted classifier or regressor of bayespa
-    X : array or sparse matrix of shape (n, n_words)
-        Documents that the model has not learnt.
+    X : array or sparse matrix of shape (n, n_words), optional
+        Documents that the model has not learnt; without any, the page shows what was learnt.
     y : array of shape (n,) or (n, T), optional
         What is true of them, None or NaN where unknown.
+    predicted : array of shape (n,) or (n, T), optional
+        What the model says of them, if that is not ``model.predict(X)``.
     texts : sequence of n str, optional
         The documents as they were written; else their words are shown.
     feature_names : array of shape (n_words,), optional
@@ -85,12 +89,14 @@ def write_report(
     7
     """
     check_is_fitted(model)
-    X = sparse.csr_matrix(X)
-    if texts is not None and len(texts) != X.shape[0]:
-        raise ValueError(f"texts has {len(texts)} documents, and X {X.shape[0]}")
-    if not X.shape[0]:
-        raise ValueError("X has no documents; a report needs one or more")
-    outcome = Outcome.of(model, X, y)
+    outcome = None
+    if X is not None:
+        X = sparse.csr_matrix(X)
+        if texts is not None and len(texts) != X.shape[0]:
+            raise ValueError(f"texts has {len(texts)} documents, and X {X.shape[0]}")
+        if not X.shape[0]:
+            raise ValueError("X has no documents; a report needs one or more, or X=None")
+        outcome = Outcome.of(model, X, y, predicted)
     report = Report(model, X, outcome, word_names(model, feature_names), texts, tuple(progress))
     text = report.page(title, summary, dict(references or {}), n_documents)
     path = Path(path)
@@ -104,8 +110,8 @@ class Report:
     """What a report is about; every section is a method."""
 
     model: Any
-    X: Any  # (n, W) CSR
-    outcome: Outcome
+    X: Any  # (n, W) CSR, or None
+    said: Outcome | None  # of X
     names: Sequence[str]  # (W,)
     texts: Sequence[str] | None
     progress: tuple[Progress, ...]
@@ -114,6 +120,12 @@ class Report:
     def view(self) -> TopicView | WordView:
         """The model's topics or, if it has none, its words."""
         return (TopicView if hasattr(self.model, "components_") else WordView).of(self.model)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the model says of the documents, in sections about them."""
+        assert self.said is not None
+        return self.said
 
     @cached_property
     def topic_words(self) -> list[list[str]]:
@@ -126,8 +138,8 @@ class Report:
 
     @cached_property
     def coherence(self) -> Floats | None:
-        """NPMI of the topics in these documents; None where topics have a single word."""
-        if len(self.topic_words[0]) < 2:
+        """NPMI of the topics in these documents; None without any, or where topics have a single word."""
+        if self.said is None or len(self.topic_words[0]) < 2:
             return None
         return npmi(self.topic_words, self.X, feature_names=self.names)
 
@@ -145,11 +157,11 @@ class Report:
         topics = isinstance(self.view, TopicView)
         sections = [
             *([self.topics(), self.weights()] if topics else [self.words()]),
-            self.predictions(),
-            *([self.calibration()] if self.outcome.kind != "numbers" else []),
+            *([self.predictions()] if self.said is not None else []),
+            *([self.calibration()] if self.said is not None and self.said.kind != "numbers" else []),
             self.stream(references),
             *([self.growth()] if hasattr(self.model, "topic_ids_") else []),
-            self.documents(n_documents),
+            *([self.documents(n_documents)] if self.said is not None else []),
         ]
         head = (html.paragraph(summary) if summary else "") + self.facts() + self.comparison(references)
         if self.plots is None:
@@ -171,11 +183,13 @@ class Report:
 
     def facts(self) -> str:
         """Return the most important numbers."""
-        values = {name: f"{value:.3f}" for name, value in self.outcome.scores().items()}
-        groups = self.outcome.calibration()
-        if groups is not None:
-            values["calibration error"] = f"{groups.error:.3f}"
-        values["documents"] = f"{self.X.shape[0]:,}"
+        values = {}
+        if self.said is not None:
+            values = {name: f"{value:.3f}" for name, value in self.said.scores().items()}
+            groups = self.said.calibration()
+            if groups is not None:
+                values["calibration error"] = f"{groups.error:.3f}"
+            values["documents"] = f"{self.X.shape[0]:,}"
         values["words known"] = f"{len(self.names):,}"
         if isinstance(self.view, TopicView):
             values["topics"] = f"{len(self.view.names):,}"
@@ -186,7 +200,7 @@ class Report:
 
     def comparison(self, references: dict[str, float]) -> str:
         """Return the first score beside those of others."""
-        scores = list(self.outcome.scores().items())
+        scores = [] if self.said is None else list(self.said.scores().items())
         if not references or not scores:
             return ""
         name, value = scores[0]
@@ -380,7 +394,8 @@ class Report:
             note = "It was not recorded how well the model predicted while it learnt."
             return html.section("stream", "How it learnt", html.paragraph(note, "note"))
         seen, score = zip(*steps, strict=True)
-        name = "R²" if self.outcome.kind == "numbers" else "accuracy"
+        several = is_classifier(self.model) and getattr(self.model, "_indicator", False)
+        name = "R²" if not is_classifier(self.model) else "micro F1" if several else "accuracy"
         dashed = " Dashed: others, on the documents of this report." if references else ""
         caption = f"The {name} on the documents that came next, before they were learnt.{dashed}"
         text = f"After {seen[-1]:,} documents the {name} was {score[-1]:.3f}."

@@ -108,6 +108,8 @@ class TopicView:
 
 def topic_sizes(model: Any) -> Floats:
     """Return about how many words each topic has learnt, (K,): its concentrations without the prior's."""
+    if hasattr(model, "topic_tokens_"):
+        return np.asarray(model.topic_tokens_)
     concentration = model.topic_word_
     sizes: Floats = concentration.sum(axis=1) - model.eta * concentration.shape[1]
     return np.maximum(sizes, 0.0)
@@ -115,6 +117,8 @@ def topic_sizes(model: Any) -> Floats:
 
 def topic_names(model: Any) -> tuple[str, ...]:
     """Return a name for each topic, (K,), that stays the same while others come and go."""
+    if hasattr(model, "topic_ids_") and model.multi_class == "shared":
+        return tuple(str(i) for i in model.topic_ids_)
     places = _places(model)
     ids = getattr(model, "topic_ids_", np.arange(places[-1].stop))
     if len(places) == 1 or places[0] == places[-1]:

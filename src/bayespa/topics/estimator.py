@@ -111,23 +111,18 @@ class TopicEstimator(TopicTransformer):
         return self._fit(X, y, callback)
 
     def _require_whole(self) -> None:
-        """Raise a ValueError unless parameters, tasks and arrays, which came from a file, belong together."""
-        require_number("n_features_in_", self.n_features_in_, 1, whole=True)
+        super()._require_whole()
         if hasattr(self, "classes_") and Classes(self.classes_, self._indicator).n_tasks != self._n_tasks:
             raise ValueError(f"there are {len(self.classes_)} classes and {self._n_tasks} tasks")
         for model, posterior in self._parts():
-            model.require_continues(posterior)
-            topics, (mean, covariance) = model.topic_word(posterior), model.weights(posterior)
-            n_topics = len(topics)
+            mean, covariance = model.weights(posterior)
+            n_topics = len(model.shares_prior(posterior))
             for array, shape in (
-                (topics, (n_topics, self.n_features_in_)),
                 (mean, (model.n_tasks, n_topics)),
                 (covariance, (model.n_tasks, n_topics, n_topics)),
             ):
                 if array.shape != shape:
-                    raise ValueError(f"topics or weights have shape {array.shape}, not {shape}")
-            if not (topics > 0.0).all():
-                raise ValueError("a topic has words that are less than impossible")
+                    raise ValueError(f"weights have shape {array.shape}, not {shape}")
         if self._calibration is not None and len(self._posterior["temperature"].log_weights) != len(
             TEMPERATURES
         ):

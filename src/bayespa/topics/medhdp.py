@@ -14,6 +14,7 @@ from bayespa.topics.documents import Corpus
 from bayespa.topics.estimator import TopicEstimator
 from bayespa.topics.labels import Labels
 from bayespa.topics.medhdp_model import MedHDP
+from bayespa.topics.model import Floats
 from bayespa.topics.regressor import TopicRegressor
 
 
@@ -56,6 +57,11 @@ class MedHDPEstimator(TopicEstimator):
     def topic_ids_(self) -> NDArray[np.int64]:
         """Numbers that the topics keep from birth to death, (K,)."""
         return np.concatenate([posterior["topics"].ids for _, posterior in self._parts()])
+
+    @property
+    def topic_tokens_(self) -> Floats:
+        """Words that each topic has learned, (K,), in the order of `topic_ids_`."""
+        return np.concatenate([posterior["topics"].tokens for _, posterior in self._parts()])
 
     @property
     def stick_(self) -> Any:
@@ -154,6 +160,8 @@ class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
     topic_ids_ : (K,) array of int64
         A number for each topic that it keeps from birth to death, whatever its place among the others; in
         one-vs-rest each task numbers its own.
+    topic_tokens_ : (K,) array
+        Words that each topic has learned, in the order of `topic_ids_`.
     stick_ : Sticks, or list of them
         Posterior of the sticks that the shares of the topics are broken from, in the order of `topic_ids_`;
         in one-vs-rest one for each task.
@@ -348,6 +356,8 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     topic_ids_ : (K,) array of int64
         A number for each topic that it keeps from birth to death, whatever its place among the others; in
         one-vs-rest each task numbers its own.
+    topic_tokens_ : (K,) array
+        Words that each topic has learned, in the order of `topic_ids_`.
     stick_ : Sticks, or list of them
         Posterior of the sticks that the shares of the topics are broken from, in the order of `topic_ids_`;
         in one-vs-rest one for each task.

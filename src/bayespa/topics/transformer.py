@@ -169,6 +169,17 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     # What was learned
 
+    def _require_whole(self) -> None:
+        """Raise a ValueError unless parameters and arrays, which came from a file, belong together."""
+        require_number("n_features_in_", self.n_features_in_, 1, whole=True)
+        for model, posterior in self._parts():
+            model.require_continues(posterior)
+            topics = model.topic_word(posterior)
+            if topics.shape[1:] != (self.n_features_in_,):
+                raise ValueError(f"topics have shape {topics.shape}, not (topics, {self.n_features_in_})")
+            if not (topics > 0.0).all():
+                raise ValueError("a topic has words that are less than impossible")
+
     def _parts(self) -> list[tuple[TopicModel, Joint]]:
         """Return the topic models and their posteriors: one, or one a task."""
         check_is_fitted(self)

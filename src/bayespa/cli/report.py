@@ -1,0 +1,121 @@
+"""``bayespa report``: a page about a model, and what it says of documents."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bayespa.cli.options import JOBS, JSON, MODEL, Reading, load_text_model, reading, show
+from bayespa.corpus import Document
+from bayespa.inspect import Progress, write_report
+from bayespa.scores import Scores
+from bayespa.text_model import TextModel
+
+MOST = 20_000  # documents on a page, unless --limit says otherwise
+
+
+@click.command()
+@MODEL
+@click.argument("inputs", metavar="[INPUT]...", nargs=-1, type=click.Path(allow_dash=True))
+@click.option(
+    "--data", multiple=True, type=click.Path(allow_dash=True), metavar="INPUT", help="The same as INPUT."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Where the page goes, such as report.html.",
+)
+@reading
+@JOBS
+@JSON
+def report(
+    path: Path,
+    inputs: tuple[str, ...],
+    data: tuple[str, ...],
+    output: Path,
+    jobs: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Write a page about a model: its topics, how it learned, and what it says of documents.
+
+    \b
+    bayespa report model.bayespa --data test.jsonl -o report.html
+
+    One file of HTML that needs no network: topics with their words and the classes they speak for, what is
+    mixed up, how sure the model is, its measure over the stream it learned, how topics came and grew, and
+    documents with their words marked. Without documents, only what was learned. It shows the first 20,000
+    documents, or as many as --limit says; take some that the model has not learned.
+    """
+    if find_spec("matplotlib") is None:
+        raise ImportError("the plots of a report need matplotlib: pip install 'bayespa[plot]'")
+    if not output.parent.is_dir():
+        raise ValueError(f"there is no folder {str(output.parent)!r} to write {output.name} to")
+    model = load_text_model(path, jobs)
+    about: dict[str, Any] = {}
+    found: dict[str, Any] = {"report": str(output)}
+    summary = _learned(model)
+    if inputs + data:
+        source = Reading({**options, "limit": options["limit"] or MOST + 1}, model.reading)
+        documents = list(source.documents(inputs + data))
+        source.finish()
+        if not documents:
+            raise ValueError("the input has no documents")
+        cut = options["limit"] is None and len(documents) > MOST
+        documents = documents[:MOST] if cut else documents
+        about, scores = _about(model, documents)
+        found |= {"documents": len(documents), **scores}
+        shown = f"the first {MOST:,} documents" if cut else f"{len(documents):,} documents"
+        summary += (
+            f" Predictions are those of {shown} of {', '.join(inputs + data)}; were they among the documents "
+            "learnt, they would flatter the model."
+        )
+    write_report(
+        output,
+        model.estimator,
+        feature_names=model.words(),
+        progress=_progress(model),
+        title=f"{path.name}: what it has learnt",
+        summary=summary,
+        **about,
+    )
+    show(found, as_json)
+
+
+def _about(model: TextModel, documents: list[Document]) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return arguments of `write_report`, and the measures of the predictions."""
+    contents, labels = [d.content for d in documents], [d.label for d in documents]
+    predicted = model.predict(contents)
+    assert model.target is not None  # it has learned
+    scores = Scores(model.target)
+    scores.add(labels, predicted)
+    return {
+        "X": model.features(contents),
+        "y": model.targets(labels),
+        "predicted": model.targets(predicted),
+        "texts": contents if all(isinstance(content, str) for content in contents) else None,
+    }, scores.summary()
+
+
+def _learned(model: TextModel) -> str:
+    """Say what has learned what."""
+    what = "numbers" if model.target == "number" else f"{len(model.classes)} classes"
+    after = f", {model.history.seen:,} documents in one pass" if model.history.points else ""
+    return f"A model of kind {model.kind} that has learnt to tell {what} from texts{after}."
+
+
+def _progress(model: TextModel) -> list[Progress]:
+    """Return how the model learned, and where that has led."""
+    steps = [
+        Progress(
+            point.seen, point.score if point.n else None, tuple(point.topics), tuple(point.topics.values())
+        )
+        for point in model.history.points
+    ]
+    return [*steps, Progress.of(model.estimator, model.history.seen)] if steps else []

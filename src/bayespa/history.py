@@ -1,0 +1,121 @@
+"""How learning went along a stream, in points whose number is bounded however long the stream is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MOST = 128  # points; when there are more, neighbours become one
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is known of some mini-batches in a row.
+
+    Attributes
+    ----------
+    seen : int
+        Documents learned before them.
+    score : float
+        Mean score of predictions made before each was learned; 0 if there is none.
+    n : int
+        Predictions that the score is the mean of.
+    topics : mapping of str to float
+        The topics that there were before them, and how many words each had learned.
+    """
+
+    seen: int
+    score: float
+    n: int
+    topics: Mapping[str, float]
+
+    def joined(self, score: float, n: int) -> Point:
+        """Return this point with n further predictions."""
+        both = self.n + n
+        mean = (self.score * self.n + score * n) / both if both else 0.0
+        return Point(self.seen, mean, both, self.topics)
+
+
+class History:
+    """Points of a stream, each of as many mini-batches as it takes to have no more than `MOST`.
+
+    Examples
+    --------
+    >>> history = History()
+    >>> for batch in range(1000):
+    ...     if history.due:
+    ...         history.begin()
+    ...     history.add(score=batch / 1000, n=32, learned=256)
+    >>> len(history.points), history.seen, history.points[1]
+    (125, 256000, Point(seen=2048, score=0.0115, n=256, topics={}))
+    """
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.seen = 0  # documents learned
+        self._stride = 1  # mini-batches of a point
+        self._missing = 0  # mini-batches that the last point still takes
+
+    @property
+    def due(self) -> bool:
+        """Whether the next mini-batch begins a point."""
+        return self._missing == 0
+
+    def begin(self, topics: Mapping[str, float] | None = None) -> None:
+        """Begin a point, at which there are these topics."""
+        if len(self.points) == MOST:
+            pairs = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [first.joined(second.score, second.n) for first, second in pairs]
+            self._stride *= 2
+        self.points.append(Point(self.seen, 0.0, 0, dict(topics or {})))
+        self._missing = self._stride
+
+    def add(self, score: float | None, n: int, learned: int) -> None:
+        """Add a mini-batch to the last point: the score of n predictions, if any, and documents learned."""
+        if score is not None:
+            self.points[-1] = self.points[-1].joined(score, n)
+        self.seen += learned
+        self._missing -= 1
+
+    def to_state(self) -> dict[str, Any]:
+        """Return plain data for `from_state`."""
+        points = [[point.seen, point.score, point.n, dict(point.topics)] for point in self.points]
+        return {"seen": self.seen, "stride": self._stride, "missing": self._missing, "points": points}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Make the history that `to_state` described."""
+        history = cls()
+        history.seen, history._stride, history._missing = (
+            _count(state[name]) for name in ("seen", "stride", "missing")
+        )
+        history.points = [
+            Point(
+                _count(seen),
+                _number(score),
+                _count(n),
+                {name: _number(size) for name, size in topics.items()},
+            )
+            for seen, score, n, topics in state["points"]
+        ]
+        most = history._stride if history.points else 0
+        if len(history.points) > MOST or history._missing > most:
+            raise ValueError("the state of History holds other points than it counts")
+        return history
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise ValueError(f"the state of History holds {value!r} where a count is wanted")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"the state of History holds {value!r} where a number is wanted")
+    return float(value)
