@@ -168,9 +168,7 @@ def test_errors_name_the_array(change, message):
         step(documents, replace(topics, **change), tasks, Schedule())
 
 
-@pytest.mark.parametrize(
-    ("start", "message"), [(np.zeros(3, np.uint32), "n_tokens"), (None, "old topics")]
-)
+@pytest.mark.parametrize(("start", "message"), [(np.zeros(3, np.uint32), "n_tokens"), (None, "old topics")])
 def test_errors_of_a_start(start, message):
     documents, topics, tasks = problem(5, 4, 1)
     start = np.full(documents.counts.sum(), 4, np.uint32) if start is None else start

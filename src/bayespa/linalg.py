@@ -158,8 +158,8 @@ def regression_sums(
     """
     n_tasks, k = weights.shape[1], x.shape[1]
     shift, precision = np.empty((n_tasks, k)), np.empty((n_tasks, k, k))
-    arrays = map(np.ascontiguousarray, (x, weights, values))
-    _native.regression_sums(*arrays, shift, precision, n_threads)
+    x, weights, values = map(np.ascontiguousarray, (x, weights, values))
+    _native.regression_sums(x, weights, values, shift, precision, n_threads)
     return shift, precision
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayespa.checks import require_number
 from bayespa.topics.batches import Batches
-from bayespa.topics.classifier import TopicClassifier
+from bayespa.topics.classifier import OnlineTopicClassifier
 from bayespa.topics.documents import Corpus
 from bayespa.topics.estimator import TopicEstimator
 from bayespa.topics.labels import Labels
@@ -65,7 +65,7 @@ class MedHDPEstimator(TopicEstimator):
         return sticks if self.multi_class == "ovr" else sticks[0]
 
 
-class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
+class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     """Classifier that learns topics, and how many, from a stream, and decides by them: online MedHDP.
 
     Parameters
