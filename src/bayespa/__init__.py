@@ -14,6 +14,7 @@ from bayespa.topics import (
     MedHDPRegressor,
     MedLDAClassifier,
     MedLDARegressor,
+    OnlineHDP,
     OnlineLDA,
 )
 
@@ -28,6 +29,7 @@ __all__ = [
     "MedLDAClassifier",
     "MedLDARegressor",
     "ModelFileError",
+    "OnlineHDP",
     "OnlineLDA",
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",

@@ -3,6 +3,7 @@
 from bayespa.topics.gibbs_medlda import GibbsMedLDAClassifier
 from bayespa.topics.medhdp import MedHDPClassifier, MedHDPRegressor
 from bayespa.topics.medlda import MedLDAClassifier, MedLDARegressor
+from bayespa.topics.online_hdp import OnlineHDP
 from bayespa.topics.online_lda import OnlineLDA
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "MedHDPRegressor",
     "MedLDAClassifier",
     "MedLDARegressor",
+    "OnlineHDP",
     "OnlineLDA",
 ]

@@ -56,12 +56,7 @@ class TopicEstimator(TopicTransformer):
         self._check_sampling()
         require_choice("sampler", self.sampler, ("collapsed", "augmented"))
         require_choice("classifier", self.classifier, ("gibbs", "averaging"))
-        require_number("discount", self.discount, 0.0, 1.0, open_=True)
-        if self.discount < 1.0 and self.n_passes > 1:
-            raise ValueError(
-                f"discount is {self.discount!r} and n_passes {self.n_passes!r}: one forgets a stream, the "
-                "other replays a corpus; use one of both"
-            )
+        self._check_discount()
         require_number("label_free", self.label_free, 0.0, 1.0)
         shared = self.multi_class == "shared"
         model = self._topic_model(
