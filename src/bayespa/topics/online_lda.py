@@ -79,8 +79,8 @@ class OnlineLDA(UnsupervisedTransformer):
         Documents of a mini-batch. None: all at once.
     n_passes : int
         Passes of `fit` over the corpus.
-    topic_estimate : {"geometric", "mean"}
-        Sample with exp(E log Φ), the mean-field optimum, or with E Φ.
+    topic_estimate : {"mean", "geometric"}
+        Sample with E Φ or with exp(E log Φ), the mean-field optimum.
     prediction_sweeps : int
         Gibbs sweeps over a document in `transform`; the first quarter is burn-in.
     random_state : int, RandomState, Generator or None
@@ -124,15 +124,15 @@ class OnlineLDA(UnsupervisedTransformer):
         n_topics: int = 40,
         *,
         alpha: float = 0.1,
-        eta: float = 0.02,
-        tau: float = 10.0,
-        kappa: float = 0.75,
+        eta: float = 0.05,
+        tau: float = 64.0,
+        kappa: float = 0.6,
         total_documents: int | None = None,
         n_sweeps: int = 10,
         burn_in: int = 5,
         batch_size: int | None = 256,
         n_passes: int = 1,
-        topic_estimate: Literal["geometric", "mean"] = "geometric",
+        topic_estimate: Literal["mean", "geometric"] = "mean",
         prediction_sweeps: int = 50,
         random_state: Any = None,
         n_jobs: int | None = None,
