@@ -24,6 +24,7 @@ PAPER_LDA = {
     "sampler": "augmented",
     "label_free": 0.0,
     "topic_estimate": "geometric",
+    "n_iterations": 1,
     "n_sweeps": 2,
     "burn_in": 0,
 }

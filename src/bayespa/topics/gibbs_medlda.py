@@ -24,6 +24,7 @@ from bayespa.topics.batches import Batches
 from bayespa.topics.calibration import ENOUGH, calibrated
 from bayespa.topics.classifier import TopicClassifier
 from bayespa.topics.documents import Batch
+from bayespa.topics.medhdp_model import PIECE
 from bayespa.topics.medlda_model import MedLDA
 from bayespa.topics.model import Floats, Progressive, draw_weights
 from bayespa.topics.sampling import on_grid
@@ -31,7 +32,7 @@ from bayespa.topics.sampling import on_grid
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-SCALES, CHAIN_WEIGHTS, PIECE = 6, 7, 5  # the purposes of keys, see `bayespa.random.subkey`
+SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.random.subkey`
 CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
 NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
 NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
