@@ -81,6 +81,19 @@ void weighted_squares(In<double, 2> x, In<double, 2> weights, Out<double, 2> out
   });
 }
 
+void regression_sums(In<double, 2> x, In<double, 2> weights, In<double, 2> values, Out<double, 2> shift,
+                     Out<double, 3> precision, int n_threads) {
+  const size_t n = x.shape(0), k = x.shape(1), n_tasks = weights.shape(1);
+  require(has_shape(weights, {n, n_tasks}) && has_shape(values, {n, n_tasks}) && has_shape(shift, {n_tasks, k}) &&
+              has_shape(precision, {n_tasks, k, k}),
+          "x must be (N, K), weights and values (N, T), shift (T, K), precision (T, K, K)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n_tasks, n_threads, [&](int t) {
+    kernel.regression_sums(x.data(), weights.data() + t, values.data() + t, n, k, n_tasks, shift.data() + t * k,
+                           precision.data() + t * k * k);
+  });
+}
+
 bool add_rows(Out<double, 2> a, In<int64_t, 1> rows, In<double, 2> part, double sign, double grid,
               Out<double, 1> sums) {
   const size_t k = a.shape(1), n = rows.shape(0);
@@ -104,6 +117,8 @@ void bayespa::bind_linalg(nb::module_& m) {
   m.def("quadratic", &quadratic, factors, x, out, n_threads);
   m.def("inverse", &inverse, factors, out, n_threads);
   m.def("weighted_squares", &weighted_squares, x, array_arg("weights"), out, n_threads);
+  m.def("regression_sums", &regression_sums, x, array_arg("weights"), array_arg("values"), array_arg("shift"),
+        array_arg("precision"), n_threads);
   m.def("add_rows", &add_rows, array_arg("a"), array_arg("rows"), array_arg("part"), nb::arg("sign"), nb::arg("grid"),
         array_arg("sums"));
 }

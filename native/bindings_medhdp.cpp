@@ -1,3 +1,6 @@
+#include <nanobind/stl/optional.h>
+
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,14 +30,15 @@ nb::dict phase(MedhdpPhase&& p, size_t n_docs, size_t K, size_t T) {
   return out;
 }
 
-nb::tuple step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::handle schedule, int n_threads) {
+nb::tuple step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::handle schedule,
+               std::optional<In<uint32_t, 1>> start, int n_threads) {
   const auto dirichlet = array<In<float, 2>>(topics, "dirichlet");
   const auto totals = array<In<double, 1>>(topics, "totals");
   const auto u = array<In<double, 1>>(topics, "u"), v = array<In<double, 1>>(topics, "v");
   const auto own_variance = array<In<double, 1>>(topics, "own_variance");
   const size_t n_words = dirichlet.shape(0), n_old = dirichlet.shape(1);
   require(totals.shape(0) == n_old && u.shape(0) == n_old && v.shape(0) == n_old, "totals, u and v must be (K)");
-  const Sweeps s(schedule);
+  const Sweeps s(schedule, start.has_value());
   const StepArrays arrays(documents, tasks, n_words, n_old + 1, s);
   require(own_variance.shape(0) == arrays.n_tasks(), "own_variance must be (T)");
   MedhdpInput input = {};
@@ -53,14 +57,20 @@ nb::tuple step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::ha
     input.sweeps[p] = s.all[p];
     input.burn_in[p] = s.burn_in[p];
   }
+  if (start) {
+    require(static_cast<int64_t>(start->shape(0)) == arrays.n_tokens(), "start must be (n_tokens)");
+    for (size_t i = 0; i < start->shape(0); ++i) require((*start)(i) < n_old, "start must hold old topics");
+    input.start = start->data();
+  }
   const Kernels& k = kernels();
   MedhdpResult result;
   {
     const nb::gil_scoped_release release;
     result = medhdp_step(k.medlda, k.medhdp, input);
   }
-  const size_t n_docs = arrays.n_docs(), K = result.n_topics, T = arrays.n_tasks();
+  const size_t n_docs = arrays.n_docs(), K = result.n_topics, T = arrays.n_tasks(), n_tokens = result.topics.size();
   return nb::make_tuple(own(std::move(result.topic_word), {n_words, K}), own(std::move(result.tables), {K}),
+                        own(std::move(result.topics), {n_tokens}),
                         phase(std::move(result.phases[0]), n_docs, K, T),
                         phase(std::move(result.phases[1]), n_docs, K, T));
 }
@@ -69,7 +79,7 @@ nb::tuple step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::ha
 
 void bind_medhdp(nb::module_& m) {
   m.def("medhdp_step", &step, nb::arg("documents"), nb::arg("topics"), nb::arg("tasks"), nb::arg("schedule"),
-        nb::arg("n_threads"));
+        nb::arg("start").none(), nb::arg("n_threads"));
 }
 
 }  // namespace bayespa

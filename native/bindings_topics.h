@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
 
 #include "bindings.h"
@@ -26,8 +27,9 @@ T number(const nb::handle& object, const char* name) {
 }
 
 // What the kernels rely on: words in range, and numbers that fit (a count of a topic is a float, a cell an int32).
-inline void check_documents(const In<int64_t, 1>& indptr, const In<int32_t, 1>& words, const In<int32_t, 1>& counts,
-                            size_t n_words, int sweeps) {
+// Returns the number of tokens.
+inline int64_t check_documents(const In<int64_t, 1>& indptr, const In<int32_t, 1>& words, const In<int32_t, 1>& counts,
+                               size_t n_words, int sweeps) {
   const int64_t nnz = static_cast<int64_t>(words.shape(0));
   const size_t n_docs = indptr.shape(0) - 1;
   require(indptr(0) == 0 && indptr(n_docs) == nnz, "indptr must go from 0 to the length of words");
@@ -44,16 +46,17 @@ inline void check_documents(const In<int64_t, 1>& indptr, const In<int32_t, 1>& 
     total += length;
   }
   require(total * sweeps < int64_t{1} << 31, "tokens times sweeps must stay below 2^31; use smaller batches");
+  return total;
 }
 
 // Sweeps of the free phase and of the label phase.
 struct Sweeps {
   int all[2], burn_in[2];
 
-  explicit Sweeps(const nb::handle& schedule)
+  explicit Sweeps(const nb::handle& schedule, bool started = false)
       : all{number<int>(schedule, "free_sweeps"), number<int>(schedule, "sweeps")},
         burn_in{number<int>(schedule, "free_burn_in"), number<int>(schedule, "burn_in")} {
-    require(all[0] >= 1, "free_sweeps must be at least 1: its first sweep starts the chain");
+    require(all[0] >= (started ? 0 : 1), "free_sweeps must be at least 1: its first sweep starts the chain");
     for (int p = 0; p < 2; ++p) require(burn_in[p] >= 0 && burn_in[p] <= all[p], "burn_in must be in [0, sweeps]");
   }
 };
@@ -74,7 +77,7 @@ class StepArrays {
     const size_t K = n_topics, T = n_tasks();
     require(indptr_.shape(0) == n_docs() + 1, "indptr must have one entry more than ids");
     require(words_.shape(0) == counts_.shape(0), "words and counts must be of equal length");
-    check_documents(indptr_, words_, counts_, n_words, sweeps.all[0] > sweeps.all[1] ? sweeps.all[0] : sweeps.all[1]);
+    n_tokens_ = check_documents(indptr_, words_, counts_, n_words, std::max(sweeps.all[0], sweeps.all[1]));
     require(mean_.shape(1) == K && cost_.shape(0) == T, "mean must be (T, K), cost (T)");
     require(covariance_.shape(0) == T && covariance_.shape(1) == K && covariance_.shape(2) == K,
             "covariance must be (T, K, K)");
@@ -83,6 +86,7 @@ class StepArrays {
 
   size_t n_docs() const { return ids_.shape(0); }
   size_t n_tasks() const { return mean_.shape(0); }
+  int64_t n_tokens() const { return n_tokens_; }
 
   // All but phi and alpha.
   MedldaInput input(const nb::handle& tasks, const nb::handle& schedule, int n_threads) const {
@@ -118,6 +122,7 @@ class StepArrays {
   In<float, 2> labels_;
   In<double, 1> cost_;
   size_t n_words_;
+  int64_t n_tokens_;
 };
 
 }  // namespace bayespa

@@ -21,6 +21,10 @@ struct LinalgKernels {
   void (*inverse)(const double* factor, int64_t k, double* inverse);
   // out[t] = sum_i x[i]^2 weights[i, t], the quadratic form of a diagonal matrix; x (k,), weights (k, n).
   void (*weighted_squares)(const double* x, const double* weights, int64_t k, int64_t n, double* out);
+  // What n weighted observations add to the natural parameters of a Gaussian, and 0 in the beginning: precision (k, k) =
+  // sum_i weights[i] x_i x_i' and shift (k,) = sum_i values[i] x_i. x is (n, k); weights and values are `stride` apart.
+  void (*regression_sums)(const double* x, const double* weights, const double* values, int64_t n, int64_t k,
+                          int64_t stride, double* shift, double* precision);
   // sums[j] = sum_i part[i, j], and a[rows[i], j] += sign part[i, j]; a and part have k columns. Returns whether all of
   // part are multiples of `grid`, a power of two, and below 2^51 of it.
   bool (*add_rows)(double* a, int64_t k, const int64_t* rows, const double* part, int64_t n, double sign, double grid,

@@ -135,6 +135,24 @@ void weighted_squares(const double* x, const double* weights, int64_t k, int64_t
   }
 }
 
+void regression_sums(const double* x, const double* weights, const double* values, int64_t n, int64_t k, int64_t stride,
+                     double* shift, double* precision) {
+  for (int64_t j = 0; j < k; ++j) shift[j] = 0.;
+  for (int64_t j = 0; j < k * k; ++j) precision[j] = 0.;
+  for (int64_t i = 0; i < n; ++i) {
+    const double* row = x + i * k;
+    const double weight = weights[i * stride], value = values[i * stride];
+    for (int64_t j = 0; j < k; ++j) {
+      if (row[j] == 0.) continue;  // as most topics are of most documents
+      const double scaled = weight * row[j];
+      double* out = precision + j * k;
+      shift[j] += value * row[j];
+      for (int64_t l = 0; l <= j; ++l) out[l] += scaled * row[l];
+    }
+  }
+  copy_lower_to_upper(precision, k);
+}
+
 bool add_rows(double* a, int64_t k, const int64_t* rows, const double* part, int64_t n, double sign, double grid,
               double* sums) {
   constexpr double kLargest = 2251799813685248.;  // 2^51
@@ -158,8 +176,8 @@ bool add_rows(double* a, int64_t k, const int64_t* rows, const double* part, int
   return off_grid == 0;
 }
 
-constexpr LinalgKernels linalg_kernels = {cholesky, log_determinant, solve,   quadratic,
-                                          inverse,  weighted_squares, add_rows};
+constexpr LinalgKernels linalg_kernels = {cholesky, log_determinant,  solve,           quadratic,
+                                          inverse,  weighted_squares, regression_sums, add_rows};
 
 }  // namespace
 }  // namespace bayespa

@@ -145,6 +145,10 @@ class Round {
     scalars_.assign(3 * n_docs_ * n_tasks_, 0.f);
     n_tokens_.assign(n_old_, 0);
     recorded_.assign(n_old_, true);
+    if (in.start != nullptr) {
+      std::copy_n(in.start, tokens_.topics.size(), tokens_.topics.begin());
+      for (const uint32_t k : tokens_.topics) ++n_tokens_[k];
+    }
     result_.n_topics = n_slots_;
     result_.tables.assign(n_old_, 0);
     result_.topic_word.assign(in.labels.n_words * n_old_, 0);
@@ -181,7 +185,7 @@ class Round {
     for (int p = 0; p < 2; ++p)
       for (int i = 0; i < in_.sweeps[p]; ++i, ++sweep.index) {
         sweep.phase = p;
-        sweep.first = sweep.index == 0;
+        sweep.first = sweep.index == 0 && in_.start == nullptr;
         sweep.labels_come_in = p == 1 && i == 0;
         sweep.keep = i >= in_.burn_in[p];
         tables_.assign(n_slots_, 0);
@@ -364,6 +368,7 @@ class Round {
   }
 
   void finish() {
+    result_.topics = std::move(tokens_.topics);
     for (MedhdpPhase& phase : result_.phases) {
       const double kept = std::max(1, phase.n_kept);
       const size_t K = result_.n_topics;

@@ -21,6 +21,7 @@ struct MedhdpInput {
   double start_concentration;                 // gamma of the first sweep
   double eta, eta_total;                      // prior of a topic's word, and its sum over all words
   int sweeps[2], burn_in[2];                  // of the free phase and the label phase
+  const uint32_t* start;                      // (n_tokens): old topics that the chain starts from, or null
 };
 
 // Means over kept sweeps; K is the number of slots in the end, old topics first.
@@ -35,6 +36,7 @@ struct MedhdpResult {
   int n_topics;
   std::vector<int32_t> topic_word;  // (n_words, K), summed over kept sweeps of the last phase that has any
   std::vector<int64_t> tables;      // (K), likewise
+  std::vector<uint32_t> topics;     // (n_tokens), of the last sweep, in order of documents
   MedhdpPhase phases[2];
 };
 

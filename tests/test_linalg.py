@@ -27,6 +27,13 @@ def everything(module, matrices, x, **options):
         "quadratic": module.quadratic(factors, x, **options),
         "inverse": module.inverse(factors, **options),
         "weighted_squares": module.weighted_squares(x, matrices[0], **options),
+        **dict(
+            zip(
+                ("shift", "precision"),
+                module.regression_sums(np.maximum(x, 0.0), x[:, ::2], x[:, ::-2], **options),
+                strict=True,
+            )
+        ),
     }
 
 
@@ -74,6 +81,10 @@ def test_against_numpy(k):
     exact = np.einsum("ni,tij,nj->tn", x, np.linalg.inv(matrices), x)
     assert_allclose(ours["quadratic"], exact, rtol=1e-8)
     assert_allclose(ours["weighted_squares"], x**2 @ matrices[0], rtol=1e-12, atol=1e-9)
+    rows = np.maximum(x, 0.0)
+    assert_allclose(ours["shift"], x[:, ::-2].T @ rows, rtol=1e-12, atol=1e-12)
+    exact = np.einsum("nt,ni,nj->tij", x[:, ::2], rows, rows)
+    assert_allclose(ours["precision"], exact, rtol=1e-12, atol=1e-12)
 
 
 def test_factor_and_inverse_are_exactly_symmetric():
@@ -123,6 +134,7 @@ def test_native_functions_refuse_wrong_shapes_and_outputs_they_would_have_to_cop
         lambda: _native.quadratic(square, np.ones((5, 2)), np.empty((2, 5))),
         lambda: _native.inverse(square, np.empty((3, 3, 3))),
         lambda: _native.weighted_squares(np.ones((4, 3)), np.ones((2, 6)), np.empty((4, 6))),
+        lambda: linalg.regression_sums(np.ones((4, 3)), np.ones((4, 2)), np.ones((3, 2))),
         lambda: linalg.add_rows(np.ones((4, 3)), np.array([0, 4]), np.ones((2, 3)), sign=1.0, grid=1.0),
         lambda: linalg.add_rows(np.ones((4, 3)), np.array([0, 1]), np.ones((2, 2)), sign=1.0, grid=1.0),
     ):

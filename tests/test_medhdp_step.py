@@ -43,6 +43,7 @@ def problem(
 def assert_same(a, b):
     np.testing.assert_array_equal(a.topic_word, b.topic_word)
     np.testing.assert_array_equal(a.tables, b.tables)
+    np.testing.assert_array_equal(a.topics, b.topics)
     for phase in ("free", "labelled"):
         for field in fields(a.free):
             x, y = getattr(getattr(a, phase), field.name), getattr(getattr(b, phase), field.name)
@@ -75,6 +76,26 @@ def test_twin_has_the_same_bits_over_several_shards():
     result = step(*data, schedule)
     assert result.topic_word.shape[1] > 16
     assert_same(result, reference.step(*data, schedule))
+
+
+@pytest.mark.parametrize("n_docs", [14, 300])
+def test_twin_goes_on_with_the_same_bits(n_docs):
+    """A chain that starts where another has ended, without a free sweep."""
+    documents, topics, tasks = problem(n_docs, 5, 2, mean_length=2)
+    n_tokens = int(documents.counts.sum())
+    start = np.random.default_rng(1).integers(0, 5, n_tokens).astype(np.uint32)
+    schedule = Schedule(0, 0, 2, 1, seed=4)
+    result = step(documents, topics, tasks, schedule, start=start)
+    assert_same(result, reference.step(documents, topics, tasks, schedule, start=start))
+    assert len(result.topics) == n_tokens
+    assert (result.topics != start).any()
+
+
+def test_a_chain_that_makes_no_sweep_stays():
+    documents, topics, tasks = problem(9, 5, 1)
+    start = np.arange(documents.counts.sum(), dtype=np.uint32) % 5
+    result = step(documents, topics, tasks, Schedule(0, 0, 0, 0), start=start)
+    np.testing.assert_array_equal(result.topics, start)
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
@@ -145,3 +166,11 @@ def test_errors_name_the_array(change, message):
     documents, topics, tasks = problem(5, 4, 1)
     with pytest.raises(ValueError, match=message):
         step(documents, replace(topics, **change), tasks, Schedule())
+
+
+@pytest.mark.parametrize(("start", "message"), [(np.zeros(3, np.uint32), "n_tokens"), (None, "old topics")])
+def test_errors_of_a_start(start, message):
+    documents, topics, tasks = problem(5, 4, 1)
+    start = np.full(documents.counts.sum(), 4, np.uint32) if start is None else start
+    with pytest.raises(ValueError, match=message):
+        step(documents, topics, tasks, Schedule(0, 0), start=start)

@@ -8,18 +8,28 @@ from bayespa.linear import (
 )
 from bayespa.saving import ModelFileError, load, save
 from bayespa.text_model import TextModel
-from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor, OnlineLDA
+from bayespa.topics import (
+    GibbsMedLDAClassifier,
+    MedHDPClassifier,
+    MedHDPRegressor,
+    MedLDAClassifier,
+    MedLDARegressor,
+    OnlineHDP,
+    OnlineLDA,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BayesPAClassifier",
     "BayesPARegressor",
+    "GibbsMedLDAClassifier",
     "MedHDPClassifier",
     "MedHDPRegressor",
     "MedLDAClassifier",
     "MedLDARegressor",
     "ModelFileError",
+    "OnlineHDP",
     "OnlineLDA",
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",

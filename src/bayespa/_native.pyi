@@ -57,6 +57,14 @@ def weighted_squares(
     out: NDArray[np.float64],
     n_threads: int = 1,
 ) -> None: ...
+def regression_sums(
+    x: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    values: NDArray[np.float64],
+    shift: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
 def add_rows(
     a: NDArray[np.float64],
     rows: NDArray[np.int64],
@@ -194,8 +202,13 @@ def tilt(
 
 # bindings_medhdp.cpp
 def medhdp_step(
-    documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule, n_threads: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], dict[str, Any], dict[str, Any]]: ...
+    documents: Documents,
+    topics: HdpTopics,
+    tasks: Tasks,
+    schedule: Schedule,
+    start: NDArray[np.uint32] | None,
+    n_threads: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint32], dict[str, Any], dict[str, Any]]: ...
 
 # bindings_medlda.cpp
 def local_words(

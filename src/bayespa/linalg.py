@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from bayespa import _native
 
-__all__ = ["add_rows", "cholesky", "inverse", "log_determinant", "quadratic", "solve", "weighted_squares"]
+__all__ = [
+    "add_rows",
+    "cholesky",
+    "inverse",
+    "log_determinant",
+    "quadratic",
+    "regression_sums",
+    "solve",
+    "weighted_squares",
+]
 
 Floats = NDArray[np.float64]
 
@@ -119,6 +128,39 @@ def weighted_squares(x: Floats, weights: Floats, *, n_threads: int = 1) -> Float
     out = np.empty((len(x), weights.shape[1]))
     _native.weighted_squares(np.ascontiguousarray(x), np.ascontiguousarray(weights), out, n_threads)
     return out
+
+
+def regression_sums(
+    x: Floats, weights: Floats, values: Floats, *, n_threads: int = 1
+) -> tuple[Floats, Floats]:
+    """Return what N weighted observations add to the natural parameters of T Gaussians.
+
+    Parameters
+    ----------
+    x : array of shape (N, K)
+    weights, values : arrays of shape (N, T)
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    shift : array of shape (T, K)
+        Σ_n values[n, t] x[n].
+    precision : array of shape (T, K, K)
+        Σ_n weights[n, t] x[n] x[n]ᵀ, exactly symmetric.
+
+    Examples
+    --------
+    >>> shift, precision = regression_sums(np.array([[1.0, 2.0]]), np.array([[3.0]]), np.array([[5.0]]))
+    >>> shift, precision
+    (array([[ 5., 10.]]), array([[[ 3.,  6.],
+            [ 6., 12.]]]))
+    """
+    n_tasks, k = weights.shape[1], x.shape[1]
+    shift, precision = np.empty((n_tasks, k)), np.empty((n_tasks, k, k))
+    x, weights, values = map(np.ascontiguousarray, (x, weights, values))
+    _native.regression_sums(x, weights, values, shift, precision, n_threads)
+    return shift, precision
 
 
 def add_rows(

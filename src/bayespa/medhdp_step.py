@@ -120,6 +120,7 @@ class HdpStepResult:
     tables: NDArray[np.int64]  # (K,), Σ_d s_dk, likewise a sum
     free: Statistics
     labelled: Statistics
+    topics: NDArray[np.uint32]  # (n_tokens,), slots after the last sweep, tokens in order of documents
 
     @property
     def n_kept(self) -> int:
@@ -128,7 +129,13 @@ class HdpStepResult:
 
 
 def step(
-    documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule, *, n_threads: int = 1
+    documents: Documents,
+    topics: HdpTopics,
+    tasks: Tasks,
+    schedule: Schedule,
+    *,
+    start: NDArray[np.uint32] | None = None,
+    n_threads: int = 1,
 ) -> HdpStepResult:
     """Sample topics and sticks of a mini-batch given the posterior; the same bits for any number of threads.
 
@@ -139,13 +146,18 @@ def step(
     tasks : Tasks
         With K + 1 topics, the last of which stands for all new ones: see `with_bias`.
     schedule : Schedule
+    start : (n_tokens,), optional
+        Topics of the posterior that the chain starts from, where it goes on; `schedule` then needs no free
+        sweep. The sticks of its first sweep know no tables of the mini-batch.
     n_threads : int
 
     Cost: O(tokens · sweeps · topics in use · (1 + T)).
     """
-    topic_word, tables, free, labelled = _native.medhdp_step(documents, topics, tasks, schedule, n_threads)
+    topic_word, tables, last, free, labelled = _native.medhdp_step(
+        documents, topics, tasks, schedule, start, n_threads
+    )
 
     def statistics(phase: dict[str, Any]) -> Statistics:
         return Statistics(topic_word=np.empty((0, len(tables)), np.int32), **phase)
 
-    return HdpStepResult(topic_word, tables, statistics(free), statistics(labelled))
+    return HdpStepResult(topic_word, tables, statistics(free), statistics(labelled), last)

@@ -84,7 +84,15 @@ def enumerated(words, phi, alpha):
 def tiny():
     """A model of three topics and six words."""
     return OnlineLDA(
-        3, alpha=0.3, eta=0.1, tau=1.0, kappa=0.5, batch_size=10, n_passes=10, random_state=2
+        3,
+        alpha=0.3,
+        eta=0.1,
+        tau=1.0,
+        kappa=0.5,
+        batch_size=10,
+        n_passes=10,
+        topic_estimate="geometric",
+        random_state=2,
     ).fit(X)
 
 

@@ -83,6 +83,16 @@ def weighted_squares(x: Floats, weights: Floats) -> Floats:
     return out
 
 
+def regression_sums(x: Floats, weights: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Twin of :func:`bayespa.linalg.regression_sums`."""
+    shift = np.zeros((weights.shape[1], x.shape[1]))
+    precision = np.zeros((*shift.shape, x.shape[1]))
+    for row, weight, value in zip(x, weights, values, strict=True):
+        shift += value[:, None] * row
+        precision += (weight[:, None] * row)[:, :, None] * row
+    return shift, np.tril(precision) + np.tril(precision, -1).swapaxes(1, 2)
+
+
 def add_rows(
     a: Floats, rows: NDArray[np.int64], part: Floats, *, sign: float, grid: float
 ) -> tuple[Floats, bool]:

@@ -91,7 +91,7 @@ class Shard:
 
     def _walk(self, d: int, index: int, phase: int) -> None:
         step, schedule, n_old, z = self.step, self.step.schedule, self.step.n_old, self.step.z[d]
-        chain, first = step.chains[d], index == 0
+        chain, first = step.chains[d], index == 0 and not step.started
         labelled = phase == 1 and len(chain.labels) > 0
         judged = labelled and schedule.sampler != "averaging"
         chain.sweep = index
@@ -150,7 +150,8 @@ class Shard:
 
     def _be_born(self, k: int, token: int, index: int, identity: int) -> None:
         schedule, topics = self.step.schedule, self.step.topics
-        gamma = topics.stick_concentration if index else topics.start_concentration
+        first = index == 0 and not self.step.started
+        gamma = topics.start_concentration if first else topics.stick_concentration
         stream = Stream(subkey(schedule.seed, BIRTHS, 0, schedule.round), (token, index, identity))
         mass = self.rest * draw_beta(stream, 1.0, gamma)
         self.rest -= mass
@@ -172,14 +173,24 @@ class Shard:
 class Step:
     """The whole step; slots are numbered as in the native code."""
 
-    def __init__(self, documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        topics: HdpTopics,
+        tasks: Tasks,
+        schedule: Schedule,
+        start: NDArray[np.uint32] | None,
+    ) -> None:
         self.documents, self.topics, self.schedule = documents, topics, schedule
         self.n_tasks = len(tasks.mean)
         self.n_old = topics.dirichlet.shape[1]
         n_docs = len(documents.ids)
         rows = [slice(*documents.indptr[d : d + 2]) for d in range(n_docs)]
         self.words = [np.repeat(documents.words[r], documents.counts[r]) for r in rows]
-        self.z = [np.full(len(w), -1) for w in self.words]
+        self.started = start is not None
+        edges = np.cumsum([len(w) for w in self.words])[:-1]
+        none = np.full(sum(len(w) for w in self.words), -1)
+        self.z = np.split(none if start is None else start.astype(np.int64), edges) if n_docs else []
         self.own_variance = topics.own_variance.astype(np.float32)
         no_topics = Topics(np.empty((0, 0), np.float32), np.zeros(self.n_old + 1, np.float32))
         model = Model.of(no_topics, tasks, schedule)
@@ -189,7 +200,7 @@ class Step:
         ]
         for chain in self.chains:
             chain.own_variance = self.own_variance
-        self.tokens = np.zeros(self.n_old, np.int64)
+        self.tokens = np.bincount([] if start is None else start, minlength=self.n_old)
         self.recorded = [True] * self.n_old
         self.tables = np.zeros(self.n_old, np.int64)
         self.time = 0
@@ -211,7 +222,7 @@ class Step:
             for i in range(sweeps):
                 self.tables[:] = 0
                 records: dict[int, dict[str, Any]] = {}
-                for wave in self._waves(first=index == 0):
+                for wave in self._waves(first=index == 0 and not self.started):
                     self._count_words()
                     shards = [Shard(self, documents) for documents in wave]
                     for shard in shards:
@@ -305,7 +316,8 @@ class Step:
             topic_word[:, : sweep["topic_word"].shape[1]] += sweep["topic_word"].astype(np.int32)
             tables[: len(sweep["tables"])] += sweep["tables"]
         free, labelled = (self._statistics(sweeps, n_topics) for sweeps in kept)
-        return HdpStepResult(topic_word, tables, free, labelled)
+        topics = np.concatenate([*self.z, np.empty(0, np.int64)]).astype(np.uint32)
+        return HdpStepResult(topic_word, tables, free, labelled, topics)
 
     def _statistics(self, sweeps: list[dict[str, Any]], n_topics: int) -> Statistics:
         n_tasks, n_docs, n_kept = self.n_tasks, len(self.words), max(1, len(sweeps))
@@ -343,6 +355,13 @@ class Step:
 
 
 @np.errstate(all="ignore")
-def step(documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule) -> HdpStepResult:
+def step(
+    documents: Documents,
+    topics: HdpTopics,
+    tasks: Tasks,
+    schedule: Schedule,
+    *,
+    start: NDArray[np.uint32] | None = None,
+) -> HdpStepResult:
     """Twin of :func:`bayespa.medhdp_step.step`."""
-    return Step(documents, topics, tasks, schedule).run()
+    return Step(documents, topics, tasks, schedule, start).run()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bayespa import MedHDPClassifier, MedLDAClassifier, OnlineLDA
+from bayespa import GibbsMedLDAClassifier, MedHDPClassifier, MedLDAClassifier, OnlineHDP, OnlineLDA
 
 Preset = Literal["ours", "paper"]
 
@@ -17,14 +17,26 @@ PAPER: dict[str, Any] = {
     "weight_scale": 1.0,
     "bias_scale": 0.0,
     "eta": 0.5,
+    "multi_class": "ovr",
+}
+PAPER_LDA = {
+    **PAPER,
     "sampler": "augmented",
     "label_free": 0.0,
     "topic_estimate": "geometric",
-    "multi_class": "ovr",
+    "n_iterations": 1,
     "n_sweeps": 2,
     "burn_in": 0,
 }
-PAPER_HDP = {**PAPER, "eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0}
+PAPER_HDP = {**PAPER_LDA, "eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0}
+
+
+def _passes(n: int) -> dict[str, int]:
+    return {"n_passes": n}
+
+
+def _sweeps(n: int) -> dict[str, int]:
+    return {"n_sweeps": n, "burn_in": n // 2}
 
 
 @dataclass(frozen=True)
@@ -39,15 +51,25 @@ class Method:
     nonparametric: bool = False  # finds the number of topics by itself
     read_out: bool = False  # finds topics without labels, and a linear SVM decides by them
     online: bool = True
+    passes: Callable[[int], dict[str, int]] = _passes  # the settings that say how many passes there may be
 
 
 METHODS = {
-    "paMedLDA": Method(MedLDAClassifier, "#0072B2", "o", paper=PAPER),
-    "bMedLDA": Method(MedLDAClassifier, "#D55E00", "s", {"batch_size": None}, PAPER, online=False),
+    "paMedLDA": Method(MedLDAClassifier, "#0072B2", "o", paper=PAPER_LDA),
+    "bMedLDA": Method(MedLDAClassifier, "#D55E00", "s", {"batch_size": None}, PAPER_LDA, online=False),
+    "gMedLDA": Method(GibbsMedLDAClassifier, "#CC79A7", "D", paper=PAPER, online=False, passes=_sweeps),
     "spLDA": Method(OnlineLDA, "#009E73", "^", paper={"eta": 0.5}, read_out=True),
     "paMedHDP": Method(MedHDPClassifier, "#0072B2", "o", paper=PAPER_HDP, nonparametric=True),
     "bMedHDP": Method(
         MedHDPClassifier, "#D55E00", "s", {"batch_size": None}, PAPER_HDP, nonparametric=True, online=False
+    ),
+    "tfHDP": Method(
+        OnlineHDP,
+        "#009E73",
+        "^",
+        paper={"eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0},
+        nonparametric=True,
+        read_out=True,
     ),
 }
 

@@ -20,7 +20,7 @@ SVM_COST = 10.0  # 1 is worse for spLDA on held-out training messages of 20 News
 def run(cell: Cell, data_home: Path | None = None) -> Run:
     """Train the method of a cell, and try it on the way."""
     data, method = load(cell.data, data_home, cell.documents), METHODS[cell.method]
-    model = method.make(random_state=cell.seed, n_passes=cell.passes, **cell.settings)
+    model = method.make(random_state=cell.seed, **method.passes(cell.passes), **cell.settings)
     watch = Watch(cell, method, model, data)
     model.fit(data.X, data.y, callback=watch)
     return Run(cell, tuple(watch.points))

@@ -45,24 +45,6 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         tags.classifier_tags.poor_score = True  # on data that are no counts, like every model of word counts
         return tags
 
-    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None) -> Self:
-        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_words)
-            Counts. More columns than before are new words.
-        y : array of shape (n,) or (n, T), optional
-            Classes, or 0 and 1 for each of T labels; None or NaN where unknown. None: no label is known.
-        classes : array, optional
-            All classes that y will have: on the first call, and whenever new ones are to come.
-
-        Returns
-        -------
-        self
-        """
-        return self._partial_fit(X, y, classes)
-
     def _targets(self, n: int, y: Any, classes: Any, *, fit: bool) -> Targets:
         y, known = label_array(n, y)
         before = None if fit or not hasattr(self, "classes_") else Classes(self.classes_, self._indicator)
@@ -161,6 +143,28 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
             task = int(found[0])
         name = self.classes_[-1] if self._n_tasks == 1 else self.classes_[task]
         return self._explain(one_row(X), task, name, feature_names)
+
+
+class OnlineTopicClassifier(TopicClassifier):
+    """A classifier that goes on learning, and adds what others have learned."""
+
+    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None) -> Self:
+        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_words)
+            Counts. More columns than before are new words.
+        y : array of shape (n,) or (n, T), optional
+            Classes, or 0 and 1 for each of T labels; None or NaN where unknown. None: no label is known.
+        classes : array, optional
+            All classes that y will have: on the first call, and whenever new ones are to come.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, classes)
 
     def merge(self, other: Self, ancestor: Self | None = None) -> Self:
         """Add what another model learned from other documents.

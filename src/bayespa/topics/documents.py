@@ -133,6 +133,17 @@ class Batch:
     def __len__(self) -> int:
         return len(self.weights)
 
+    def first(self, n: int) -> Batch:
+        """Return the first n documents, or all if there are fewer."""
+        docs = self.documents
+        indptr = docs.indptr[: n + 1]
+        words, counts = docs.words[: indptr[-1]], docs.counts[: indptr[-1]]
+        return Batch(
+            Documents(indptr, words, counts, docs.ids[:n], docs.vocabulary),
+            self.weights[:n],
+            self.labels[:n],
+        )
+
     def by_weight(self) -> Iterator[tuple[float, Any, Documents]]:
         """Yield each token weight, the places of its documents, and these; for whole counts, all at once."""
         docs, values = self.documents, np.unique(self.weights)

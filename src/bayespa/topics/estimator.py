@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 
 from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.learning import Callback
-from bayespa.linalg import cholesky
-from bayespa.random import grid, key_from_seed, normal, subkey
+from bayespa.random import key_from_seed, subkey
 from bayespa.topics.calibration import TEMPERATURES, Calibration
 from bayespa.topics.documents import UNIT
 from bayespa.topics.explain import Explanation, TopicPart, WordPart
 from bayespa.topics.labels import Classes
 from bayespa.topics.merge import require_mergeable
-from bayespa.topics.model import Floats, OneVsRest, TopicModel
+from bayespa.topics.model import Floats, OneVsRest, TopicModel, draw_weights
 from bayespa.topics.transformer import Targets, TopicTransformer, stacked
 
 if TYPE_CHECKING:
@@ -57,12 +56,7 @@ class TopicEstimator(TopicTransformer):
         self._check_sampling()
         require_choice("sampler", self.sampler, ("collapsed", "augmented"))
         require_choice("classifier", self.classifier, ("gibbs", "averaging"))
-        require_number("discount", self.discount, 0.0, 1.0, open_=True)
-        if self.discount < 1.0 and self.n_passes > 1:
-            raise ValueError(
-                f"discount is {self.discount!r} and n_passes {self.n_passes!r}: one forgets a stream, the "
-                "other replays a corpus; use one of both"
-            )
+        self._check_discount()
         require_number("label_free", self.label_free, 0.0, 1.0)
         shared = self.multi_class == "shared"
         model = self._topic_model(
@@ -151,11 +145,8 @@ class TopicEstimator(TopicTransformer):
         key = subkey(self._key if random_state is None else key_from_seed(random_state), WEIGHTS)
         drawn, task = [], 0
         for model, posterior in self._parts():
-            mean, covariance = model.weights(posterior)
-            factors = np.triu(cholesky(covariance)[0])  # Σ = RᵀR, so Rᵀz has this covariance
-            z = normal(key, grid(task + len(mean), mean.shape[1]))[task:]
-            drawn.append(mean + (factors * z[:, :, None]).sum(axis=1))
-            task += len(mean)
+            drawn.append(draw_weights(key, *model.weights(posterior), first=task))
+            task += len(drawn[-1])
         return drawn
 
     def _explain(self, X: Any, task: int, target: Any, feature_names: ArrayLike | None) -> Explanation:

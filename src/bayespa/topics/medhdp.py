@@ -9,24 +9,21 @@ from numpy.typing import NDArray
 
 from bayespa.checks import require_number
 from bayespa.topics.batches import Batches
-from bayespa.topics.classifier import TopicClassifier
+from bayespa.topics.classifier import OnlineTopicClassifier
 from bayespa.topics.documents import Corpus
 from bayespa.topics.estimator import TopicEstimator
 from bayespa.topics.labels import Labels
 from bayespa.topics.medhdp_model import MedHDP
 from bayespa.topics.model import Floats
 from bayespa.topics.regressor import TopicRegressor
+from bayespa.topics.transformer import TopicTransformer
 
 
-class MedHDPEstimator(TopicEstimator):
-    """The parameters of MedHDP, which a classifier and a regressor share."""
+class HdpTransformer(TopicTransformer):
+    """The parameters and attributes of a topic model that finds the number of its topics."""
 
-    _merged_alike = ("stick_concentration", *TopicEstimator._merged_alike)
-
-    def __init__(self, **parameters: Any) -> None:
-        self.__dict__.update(parameters)
-
-    def _topic_model(self, **shared: Any) -> MedHDP:
+    def _check_topics(self) -> dict[str, Any]:
+        """Check the parameters that say how topics are born and die, and return them."""
         for name in ("concentration", "stick_concentration", "start_concentration"):
             require_number(name, getattr(self, name), 0.0, open_=True)
         require_number("first_sweeps", self.first_sweeps, 1, whole=True)
@@ -34,15 +31,14 @@ class MedHDPEstimator(TopicEstimator):
         for name in ("max_topics", "first_batch_size"):
             if getattr(self, name) is not None:
                 require_number(name, getattr(self, name), 1, whole=True)
-        return MedHDP(
-            concentration=float(self.concentration),
-            stick_concentration=float(self.stick_concentration),
-            start_concentration=float(self.start_concentration),
-            first_sweeps=int(self.first_sweeps),
-            min_tokens=float(self.min_tokens),
-            max_topics=self.max_topics,
-            **shared,
-        )
+        return {
+            "concentration": float(self.concentration),
+            "stick_concentration": float(self.stick_concentration),
+            "start_concentration": float(self.start_concentration),
+            "first_sweeps": int(self.first_sweeps),
+            "min_tokens": float(self.min_tokens),
+            "max_topics": self.max_topics,
+        }
 
     def _batches(self, corpus: Corpus, labels: Labels, order: NDArray[np.int64]) -> Batches:
         first = None if self._n_steps or self.batch_size is None else self.first_batch_size
@@ -71,7 +67,19 @@ class MedHDPEstimator(TopicEstimator):
         return sticks if self.multi_class == "ovr" else sticks[0]
 
 
-class MedHDPClassifier(TopicClassifier, MedHDPEstimator):
+class MedHDPEstimator(HdpTransformer, TopicEstimator):
+    """The parameters of MedHDP, which a classifier and a regressor share."""
+
+    _merged_alike = ("stick_concentration", *TopicEstimator._merged_alike)
+
+    def __init__(self, **parameters: Any) -> None:
+        self.__dict__.update(parameters)
+
+    def _topic_model(self, **shared: Any) -> MedHDP:
+        return MedHDP(**self._check_topics(), **shared)
+
+
+class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     """Classifier that learns topics, and how many, from a stream, and decides by them: online MedHDP.
 
     Parameters

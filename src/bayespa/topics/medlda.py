@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from bayespa.checks import require_number
-from bayespa.topics.classifier import TopicClassifier
+from bayespa.topics.classifier import OnlineTopicClassifier
 from bayespa.topics.estimator import TopicEstimator
 from bayespa.topics.medlda_model import MedLDA
 from bayespa.topics.regressor import TopicRegressor
@@ -26,7 +26,7 @@ class MedLDAEstimator(TopicEstimator):
         return MedLDA(n_topics=int(self.n_topics), alpha=float(self.alpha), **shared)
 
 
-class MedLDAClassifier(TopicClassifier, MedLDAEstimator):
+class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     """Classifier that learns topics from a stream of documents and decides by them: online MedLDA.
 
     Parameters

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bayespa.elementary import log
 from bayespa.learning import Local
+from bayespa.linalg import cholesky
 from bayespa.medlda_step import Schedule, Tasks, Topics
 from bayespa.posteriors import Joint
-from bayespa.random import subkey
+from bayespa.random import grid, normal, subkey
 from bayespa.topics.calibration import Calibration, calibrated, uncalibrated
 from bayespa.topics.documents import Batch
 from bayespa.topics.dual import solve_dual
@@ -209,6 +210,14 @@ def ratios(alpha: Floats) -> tuple[Floats, float]:
     """
     ratio = alpha / alpha.max(initial=0.0)
     return ratio, float(ratio.sum())
+
+
+def draw_weights(key: int, mean: Floats, covariance: Floats, first: int = 0) -> Floats:
+    """Draw w (T, K) of tasks `first`, `first` + 1, ... with mean (T, K) and covariance (T, K, K)."""
+    factors = np.triu(cholesky(covariance)[0])  # Σ = RᵀR, so Rᵀz has this covariance
+    z = normal(key, grid(first + len(mean), mean.shape[1]))[first:]
+    drawn: Floats = mean + (factors * z[:, :, None]).sum(axis=1)
+    return drawn
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ which a mini-batch B stands for: Δ ← Δ + ρ_t (η + D/|B| E[counts] - Δ), �
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from bayespa.checks import number_of_threads, require_number
+from bayespa.checks import require_number
 from bayespa.elementary import exp, log
 from bayespa.learning import Callback, Local
 from bayespa.medlda_step import Schedule, Tasks, Topics
@@ -21,21 +21,7 @@ from bayespa.topics.calibration import Calibration
 from bayespa.topics.documents import Batch
 from bayespa.topics.medlda_model import MedLDA
 from bayespa.topics.sampling import sample
-from bayespa.topics.transformer import Targets, TopicTransformer
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-UNSUPERVISED: dict[str, Any] = {  # what MedLDA is without tasks: these have no effect
-    "weight_scale": 1.0,
-    "bias_scale": 0.0,
-    "cost": 1.0,
-    "margin": 1.0,
-    "regression": False,
-    "averaging": False,
-    "sampler": "collapsed",
-    "label_free": 0.0,
-}
+from bayespa.topics.unsupervised import UnsupervisedTransformer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +55,7 @@ class StochasticLDA(MedLDA):
         )
 
 
-class OnlineLDA(TopicTransformer):
+class OnlineLDA(UnsupervisedTransformer):
     """Latent Dirichlet allocation, learned from a stream by sparse stochastic inference (spLDA).
 
     Topics without labels: the baseline of supervised topic models, to be followed by a linear classifier.
@@ -93,8 +79,8 @@ class OnlineLDA(TopicTransformer):
         Documents of a mini-batch. None: all at once.
     n_passes : int
         Passes of `fit` over the corpus.
-    topic_estimate : {"geometric", "mean"}
-        Sample with exp(E log Φ), the mean-field optimum, or with E Φ.
+    topic_estimate : {"mean", "geometric"}
+        Sample with E Φ or with exp(E log Φ), the mean-field optimum.
     prediction_sweeps : int
         Gibbs sweeps over a document in `transform`; the first quarter is burn-in.
     random_state : int, RandomState, Generator or None
@@ -138,15 +124,15 @@ class OnlineLDA(TopicTransformer):
         n_topics: int = 40,
         *,
         alpha: float = 0.1,
-        eta: float = 0.02,
-        tau: float = 10.0,
-        kappa: float = 0.75,
+        eta: float = 0.05,
+        tau: float = 64.0,
+        kappa: float = 0.6,
         total_documents: int | None = None,
         n_sweeps: int = 10,
         burn_in: int = 5,
         batch_size: int | None = 256,
         n_passes: int = 1,
-        topic_estimate: Literal["geometric", "mean"] = "geometric",
+        topic_estimate: Literal["mean", "geometric"] = "mean",
         prediction_sweeps: int = 50,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -169,7 +155,6 @@ class OnlineLDA(TopicTransformer):
         self.verbose = verbose
 
     def _model(self, n_tasks: int, calibration: Calibration, key: int) -> StochasticLDA:
-        self._check_sampling()
         require_number("n_topics", self.n_topics, 1, whole=True)
         require_number("alpha", self.alpha, 0.0, open_=True)
         require_number("tau", self.tau, 0.0, open_=True)
@@ -179,60 +164,15 @@ class OnlineLDA(TopicTransformer):
         return StochasticLDA(
             n_topics=int(self.n_topics),
             alpha=float(self.alpha),
-            eta=float(self.eta),
-            n_tasks=0,
-            calibration=None,
-            n_sweeps=int(self.n_sweeps),
-            burn_in=int(self.burn_in),
-            mean_topics=self.topic_estimate == "mean",
-            prediction_sweeps=int(self.prediction_sweeps),
-            key=key,
-            n_threads=number_of_threads(self.n_jobs),
             n_documents=float(self.total_documents or 1),  # `_learn` knows how many there are
             tau=float(self.tau),
             kappa=float(self.kappa),
-            **UNSUPERVISED,
+            **self._without_tasks(key),
         )
 
     def _options(self, model: Any) -> dict[str, Any]:
         return {"replace": False}
 
-    def _targets(self, n: int, y: Any, classes: Any, *, fit: bool) -> Targets:
-        return Targets(np.empty((n, 0), np.float32), {}, None, np.empty(0, np.int64), np.empty(0))
-
     def _learn(self, model: Any, batches: Batches, n_passes: int, callback: Callback | None = None) -> None:
         known = self.total_documents or self.n_documents_seen_ + len(batches.corpus)
         super()._learn(replace(model, n_documents=float(known)), batches, n_passes, callback)
-
-    def fit(self, X: Any, y: Any = None, callback: Callback | None = None) -> Self:
-        """Learn from scratch, in `n_passes` passes over the documents in random order.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_words)
-            Counts of words.
-        y : ignored
-        callback : callable, optional
-            Called with a `bayespa.learning.Round` after every mini-batch; learning ends where it returns
-            True.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, None, callback)
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn more documents, in their order, in mini-batches of `batch_size`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_words)
-            Counts of words. More columns than before are new words.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        return self._partial_fit(X, None, None)

@@ -38,7 +38,9 @@ def sample(batch: Batch, topics: Topics, tasks: Tasks, schedule: Schedule, n_thr
     return Sampled(sum(counts[1:], start=counts[0]), _joined(places, free), _joined(places, labelled))
 
 
-def on_grid(total: NDArray[np.integer], weight: float, kept: int) -> NDArray[np.float64]:
+def on_grid(
+    total: NDArray[np.integer] | NDArray[np.float64], weight: float, kept: int
+) -> NDArray[np.float64]:
     """Return the mean of counts over kept sweeps, rounded to multiples of UNIT here and nowhere else.
 
     What is added is then exactly what is subtracted when the batch is replayed, in whatever order.

@@ -80,6 +80,14 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         require_choice("topic_estimate", self.topic_estimate, ("mean", "geometric"))
         require_number("prediction_sweeps", self.prediction_sweeps, 2, whole=True)
 
+    def _check_discount(self) -> None:
+        require_number("discount", self.discount, 0.0, 1.0, open_=True)
+        if self.discount < 1.0 and self.n_passes > 1:
+            raise ValueError(
+                f"discount is {self.discount!r} and n_passes {self.n_passes!r}: one forgets a stream, the "
+                "other replays a corpus; use one of both"
+            )
+
     def _fit(self, X: Any, y: Any, callback: Callback | None) -> Self:
         corpus = Corpus.of(X, name=type(self).__name__)
         targets = self._targets(len(corpus), y, None, fit=True)

@@ -1,0 +1,302 @@
+"""Gibbs MedLDA (gMedLDA): a Markov chain over topics and weights of a whole corpus.
+
+The chain alternates between the topics of all tokens given the weights w, with Φ integrated out and the loss
+exp(-2c (ε - y wᵀz̄)₊) as a factor; the augmenting λ given both, InverseGaussian; and w given topics and λ,
+Gaussian. The topics are drawn by the local step of MedHDP, whose sticks are held at 1/K: no second sampler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa import linalg
+from bayespa.checks import require_number
+from bayespa.learning import Callback
+from bayespa.medhdp_step import HdpTopics, step
+from bayespa.medlda_step import Schedule
+from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
+from bayespa.random import grid, inverse_gaussian, subkey
+from bayespa.topics.batches import Batches
+from bayespa.topics.calibration import ENOUGH, calibrated
+from bayespa.topics.classifier import TopicClassifier
+from bayespa.topics.documents import Batch
+from bayespa.topics.medhdp_model import PIECE
+from bayespa.topics.medlda_model import MedLDA
+from bayespa.topics.model import Floats, Progressive, draw_weights
+from bayespa.topics.sampling import on_grid
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.random.subkey`
+CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
+NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
+NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Where a chain is, and sums over its kept sweeps.
+
+    In a posterior it is not added but replaced.
+    """
+
+    weights: Floats  # (T, K), w
+    topics: list[NDArray[np.uint32]] = field(default_factory=list)  # of tokens, by the weight of a token
+    counts: list[Floats] = field(default_factory=list)  # (n_words, K), likewise
+    n_kept: int = 0
+    sums: tuple[Floats, ...] = ()  # of counts, of E w and of E wwᵀ given topics and λ
+
+    def __iadd__(self, later: Chain) -> Chain:
+        return later
+
+    def __isub__(self, earlier: Chain) -> Self:
+        return self
+
+    def copy(self) -> Self:
+        """Return the same: nothing writes to it."""
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class GibbsMedLDA(MedLDA):
+    """MedLDA whose statistics are means over the sweeps of a chain, after `burn_in` sweeps."""
+
+    def prior(self, n_words: int) -> Joint:
+        """Return the prior, and a chain that has not begun: weights of 0."""
+        parts = super().prior(n_words).parts
+        return Joint(**parts, chain=Chain(np.zeros((self.n_tasks, self.n_topics))))
+
+    def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
+        """Make a sweep over all topics, then draw the weights."""
+        n_words = posterior["topics"].concentration.shape[1]
+        chain, shares, margin = self._sweep(posterior["chain"], batch, n_words, index)
+        gap = self.margin - batch.labels * margin
+        mean, covariance = self._conditional(shares, gap, batch.labels, index).moments(
+            n_threads=self.n_threads
+        )
+        drawn = draw_weights(subkey(self.key, CHAIN_WEIGHTS, index), mean, covariance)
+        counts = sum(chain.counts[1:], start=chain.counts[0])
+        new: tuple[Floats, ...] = (counts, mean, covariance + mean[:, :, None] * mean[:, None, :])
+        if index > self.burn_in:
+            new = tuple(before + now for before, now in zip(chain.sums, new, strict=True))
+        chain = replace(chain, weights=drawn, n_kept=max(0, index - self.burn_in) + 1, sums=new)
+        guess = np.zeros((len(batch), self.n_tasks))
+        guess[:ENOUGH] = self.infer(posterior, batch.first(ENOUGH)).free.margin
+        statistics = Joint(
+            topics=Columns(
+                batch.documents.vocabulary, Dirichlet(on_grid(chain.sums[0], 1.0, chain.n_kept).T)
+            ),
+            weights=self._averaged_weights(chain),
+            chain=chain,
+            **calibrated(self.calibration, guess / self.margin, batch.labels),
+        )
+        loss = 2.0 * self.cost * float(np.nansum(np.maximum(gap, 0.0)))
+        return Progressive(statistics, loss, len(batch), guess)
+
+    def _sweep(self, chain: Chain, batch: Batch, n_words: int, index: int) -> tuple[Chain, Floats, Floats]:
+        """Draw the topic of every token; return the chain, z̄ (n, K) and wᵀz̄ (n, T).
+
+        Documents whose tokens weigh the same are drawn together, given the topics of all others.
+        """
+        k, n_topics = np.arange(self.n_topics), self.n_topics
+        eta = self.prior(1)["topics"].concentration[0, 0]
+        shares, margin = np.zeros((len(batch), n_topics)), np.zeros((len(batch), self.n_tasks))
+        counts, topics = list(chain.counts), list(chain.topics)
+        for group, (weight, rows, documents) in enumerate(batch.by_weight()):
+            others = np.zeros((len(documents.vocabulary), n_topics))
+            for other, found in enumerate(counts):
+                if other != group:
+                    others += found
+            start = topics[group] if group < len(topics) else None
+            result = step(
+                documents,
+                HdpTopics(
+                    dirichlet=((others + eta) / weight).astype(np.float32),
+                    totals=(others.sum(axis=0) + eta * n_words) / weight,
+                    u=np.full(n_topics, CERTAIN),
+                    v=np.maximum(CERTAIN * (n_topics - 1 - k), NEVER),
+                    own_variance=np.zeros(self.n_tasks),
+                    concentration=self.alpha * n_topics / weight,
+                    stick_concentration=1.0,
+                    start_concentration=1.0,
+                    eta=eta / weight,
+                    n_words=n_words,
+                ),
+                self._tasks(
+                    np.pad(chain.weights, [(0, 0), (0, 1)]),
+                    np.zeros((self.n_tasks, n_topics + 1, n_topics + 1)),
+                    batch.labels[rows],
+                ),
+                Schedule(
+                    free_sweeps=int(start is None),
+                    free_burn_in=int(start is None),
+                    sweeps=1,
+                    seed=subkey(self.key, PIECE, group) if group else self.key,
+                    round=index,
+                ),
+                start=start,
+                n_threads=self.n_threads,
+            )
+            counts[group : group + 1] = [on_grid(result.topic_word, weight, 1)]
+            topics[group : group + 1] = [result.topics]
+            shares[rows], margin[rows] = result.labelled.topic_share, result.labelled.margin
+        return replace(chain, topics=topics, counts=counts), shares, margin
+
+    def _conditional(self, shares: Floats, gap: Floats, labels: NDArray[np.float32], index: int) -> Gaussian:
+        """Draw λ given topics and weights [MED-2], and return w given λ and topics [MED-4]."""
+        known = ~np.isnan(gap)
+        distance = np.maximum(np.abs(np.where(known, gap, self.margin)), NEAREST * self.margin)
+        key = subkey(self.key, SCALES, index)
+        inverse = inverse_gaussian(key, grid(*gap.shape), 1.0 / (self.cost * distance), 1.0, self.n_threads)
+        weights = np.where(known, self.cost**2 * inverse, 0.0)
+        values = np.where(known, labels, 0.0) * self.cost * (1.0 + self.cost * self.margin * inverse)
+        shift, precision = linalg.regression_sums(shares, weights, values, n_threads=self.n_threads)
+        prior: Gaussian = self.prior(1)["weights"]
+        return prior + Gaussian(shift, precision)
+
+    def _averaged_weights(self, chain: Chain) -> Gaussian:
+        """Return what must be added to the prior of w for the moments of the kept sweeps."""
+        mean, second = (total / chain.n_kept for total in chain.sums[1:])
+        factors, _ = linalg.cholesky(second - mean[:, :, None] * mean[:, None, :], n_threads=self.n_threads)
+        found = Gaussian(
+            linalg.solve(factors, mean, n_threads=self.n_threads),
+            linalg.inverse(factors, n_threads=self.n_threads),
+        )
+        prior: Gaussian = self.prior(1)["weights"]
+        return found - prior
+
+
+class GibbsMedLDAClassifier(TopicClassifier):
+    """Classifier by topics that a Markov chain over the whole corpus finds: Gibbs MedLDA (gMedLDA).
+
+    The batch learner that online MedLDA is compared with: it samples from the posterior itself, where online
+    MedLDA assumes that topics and weights are independent, and takes many sweeps over the corpus to do so.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    cost : float
+        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
+        evidence the labels of a document are.
+    margin : float
+        ε, the margin that the loss asks for: the unit of decisions.
+    weight_scale : float
+        v, prior standard deviation of a weight, in the unit of `margin`.
+    bias_scale : float
+        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
+        one.
+    alpha : float
+        Dirichlet prior of a document's topic proportions.
+    eta : float
+        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20.
+    n_sweeps, burn_in : int
+        Sweeps over the corpus, and how many of them are thrown away; what is learned are means over the rest.
+    multi_class : {"shared", "ovr"}
+        All tasks share K topics (gMedLDA-mt), or each has K of its own.
+    prediction_sweeps : int
+        Gibbs sweeps over a document to predict; the first quarter is burn-in.
+    random_state : int, RandomState, Generator or None
+        Seed. The same seed gives the same bits for any `n_jobs` and on any CPU.
+    n_jobs : int or None
+        Threads: None is 1, -1 all processors.
+    verbose : int
+        1 or 2 report every sweep.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The classes, or the labels of an indicator matrix.
+    topic_word_ : (K, n_words) array
+        η and the mean number of tokens that a topic had of each word; one-vs-rest stacks those of all tasks.
+    components_ : (K, n_words) array
+        The topics' mean: probabilities of words.
+    coef_, coef_cov_ : (T, K) and (T, K, K) arrays
+        Mean and covariance of the weights, over the kept sweeps.
+    n_documents_seen_ : int
+        Documents learned.
+    objective_ : list of float
+        Of every sweep, the loss 2c (ε - y wᵀz̄)₊ per document.
+    n_features_in_ : int
+        Words known.
+
+    Notes
+    -----
+    The topics of up to 128 documents are drawn one after the other, each given all others. A larger corpus is
+    cut into shards of 128 documents, which see where the topics of other shards were before the sweep, as in
+    approximate distributed LDA (Newman et al., 2009): that is why threads do not change the result.
+
+    Probabilities have a temperature that is learned from label-free predictions of training documents, and
+    may therefore be too sure; online MedLDA learns it from documents that it has not yet learned.
+
+    References
+    ----------
+    J. Zhu, N. Chen, H. Perkins and B. Zhang, Gibbs max-margin topic models with data augmentation, JMLR 2014.
+
+    Examples
+    --------
+    >>> from bayespa import GibbsMedLDAClassifier
+    >>> from bayespa.datasets import make_topic_corpus
+    >>> corpus = make_topic_corpus(600, n_words=300, n_topics=6, n_labels=3, random_state=0)
+    >>> model = GibbsMedLDAClassifier(n_topics=6, n_sweeps=30, burn_in=20, random_state=0)
+    >>> model = model.fit(corpus.data[:500], corpus.target[:500])
+    >>> model.score(corpus.data[500:], corpus.target[500:]) > 0.8
+    True
+    """
+
+    # What the parameters of an online learner are here.
+    batch_size, n_iterations, discount, label_free = None, 1, 1.0, 0.0
+    classifier, sampler, topic_estimate = "gibbs", "collapsed", "mean"
+
+    def __init__(
+        self,
+        n_topics: int = 40,
+        *,
+        cost: float = 128.0,
+        margin: float = 1.0,
+        weight_scale: float = 0.05,
+        bias_scale: float = 0.3,
+        alpha: float = 0.1,
+        eta: float = 0.02,
+        n_sweeps: int = 100,
+        burn_in: int = 60,
+        multi_class: Literal["shared", "ovr"] = "shared",
+        prediction_sweeps: int = 50,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_topics = n_topics
+        self.cost = cost
+        self.margin = margin
+        self.weight_scale = weight_scale
+        self.bias_scale = bias_scale
+        self.alpha = alpha
+        self.eta = eta
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.multi_class = multi_class
+        self.prediction_sweeps = prediction_sweeps
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def n_passes(self) -> int:
+        """Passes over the corpus: the sweeps."""
+        return self.n_sweeps
+
+    def _topic_model(self, **shared: Any) -> GibbsMedLDA:
+        require_number("n_topics", self.n_topics, 1, whole=True)
+        require_number("alpha", self.alpha, 0.0, open_=True)
+        return GibbsMedLDA(n_topics=int(self.n_topics), alpha=float(self.alpha), **shared)
+
+    def _learn(self, model: Any, batches: Batches, n_passes: int, callback: Callback | None = None) -> None:
+        super()._learn(model, batches, n_passes, callback)
+        for _, posterior in self._parts():
+            del posterior.parts["chain"]  # as large as the corpus
