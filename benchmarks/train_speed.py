@@ -1,6 +1,6 @@
 """How much of `bayespa train` is reading and counting words, and how much is learning.
 
-python benchmarks/train_speed.py [FILE] [--text FIELD] [--label FIELD] [--model KIND] [--jobs N]
+python benchmarks/train_speed.py [FILE OR FOLDER] [--text FIELD] [--label FIELD] [--model KIND] [--jobs N]
 
 Without a file it reads arxiv20.parquet of the folder that BAYESPA_DATA names.
 """
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--model", choices=list(KINDS), default="medlda")
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
-    if not os.path.isfile(options.file):
+    if not os.path.exists(options.file):
         print(f"skipped: there is no {options.file}; name a file, or set BAYESPA_DATA")
         return
 
