@@ -52,23 +52,25 @@ MODELS = {
 }
 
 
-def test_topics_without_labels(tmp_path):
+@pytest.mark.parametrize("kind", [bayespa.OnlineHDP, bayespa.OnlineLDA])
+def test_topics_without_labels(tmp_path, kind):
     X = MODELS["medlda"][1]
-    model = bayespa.OnlineLDA(4, batch_size=32, random_state=0).fit(X[:80])
+    model = kind(batch_size=32, random_state=0).fit(X[:80])
     bayespa.save(model, tmp_path / "a")
     loaded = bayespa.load(tmp_path / "a")
     np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
     np.testing.assert_array_equal(loaded.partial_fit(X).topic_word_, model.partial_fit(X).topic_word_)
     state, arrays = files.read(tmp_path / "a")
     for name, wrong, match in (
-        ("n_features_in_", 7, r"topics have shape \(4, 6\)"),
+        ("n_features_in_", 7, r"topics have shape \(\d+, 6\)"),
         ("n_features_in_", 0, "n_features_in_ is 0"),
     ):
         bad = {**state, "learned": {**state["learned"], name: wrong}}
         with pytest.raises(ModelFileError, match=match):
             bayespa.load(forged(bad, arrays, tmp_path / "b"))
-    topics = {name: -a if name.endswith("concentration") else a for name, a in arrays.items()}
-    with pytest.raises(ModelFileError, match="less than impossible"):
+    topics = {name: -a if name.endswith(("concentration", "counts")) else a for name, a in arrays.items()}
+    refused = "less than impossible" if kind is bayespa.OnlineLDA else "does not describe a model"
+    with pytest.raises(ModelFileError, match=refused):
         bayespa.load(forged(state, topics, tmp_path / "b"))
 
 
@@ -200,7 +202,7 @@ def test_forged_states_are_refused_or_harmless(name, tmp_path, monkeypatch):
                 continue
             with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 # no MemoryError, and no crash
-                model.transform(np.eye(20)) if name == "v1-online-lda" else model.predict(texts)
+                model.transform(np.eye(20)) if name.startswith("v1-online") else model.predict(texts)
 
 
 def test_forged_headers_are_refused(tmp_path):

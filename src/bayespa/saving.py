@@ -21,7 +21,14 @@ from bayespa.linear import (
 )
 from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Posterior, Sticks
 from bayespa.text_model import TextModel
-from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor, OnlineLDA
+from bayespa.topics import (
+    MedHDPClassifier,
+    MedHDPRegressor,
+    MedLDAClassifier,
+    MedLDARegressor,
+    OnlineHDP,
+    OnlineLDA,
+)
 from bayespa.topics.topic_sums import TopicSums
 
 __all__ = ["ModelFileError", "load", "save"]
@@ -35,6 +42,7 @@ ESTIMATORS: dict[str, type[Any]] = {
         MedHDPRegressor,
         MedLDAClassifier,
         MedLDARegressor,
+        OnlineHDP,
         OnlineLDA,
         PassiveAggressiveClassifier,
         PassiveAggressiveRegressor,

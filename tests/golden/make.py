@@ -43,6 +43,7 @@ def models():
             vocabulary = OnlineVocabulary(30, min_count=2, fixed_width=kind == "linear")
             model = bayespa.TextModel(kind, vectorizer=vocabulary, **parameters)
             yield f"{kind}-{target}", model.learn(TEXTS, labels)
+    yield "online-hdp", bayespa.OnlineHDP(max_topics=4, batch_size=8, random_state=0).fit(COUNTS)
     yield "online-lda", bayespa.OnlineLDA(3, batch_size=8, random_state=0).fit(COUNTS)
 
 
