@@ -53,9 +53,15 @@ def draw(runs: Runs) -> Figure:
         shades = np.full((len(rows), len(columns)), np.nan)
         for (n_sweeps, burn_in), value in values.items():
             shades[rows.index(n_sweeps), columns.index(burn_in)] = value
-        axes.imshow(
-            shades, cmap="Blues", aspect="auto", vmin=np.nanmin(shades) - 0.01, vmax=np.nanmax(shades) + 0.02
+        axes.pcolormesh(  # not an image, which a page that may load nothing does not show
+            np.arange(len(columns)),
+            np.arange(len(rows)),
+            np.ma.masked_invalid(shades),
+            cmap="Blues",
+            vmin=np.nanmin(shades) - 0.01,
+            vmax=np.nanmax(shades) + 0.02,
         )
+        axes.invert_yaxis()
         for (n_sweeps, burn_in), value in values.items():
             place = columns.index(burn_in), rows.index(n_sweeps)
             axes.text(*place, f"{value:.3f}", ha="center", va="center", fontsize=10)

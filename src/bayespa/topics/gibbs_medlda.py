@@ -297,6 +297,8 @@ class GibbsMedLDAClassifier(TopicClassifier):
         return GibbsMedLDA(n_topics=int(self.n_topics), alpha=float(self.alpha), **shared)
 
     def _learn(self, model: Any, batches: Batches, n_passes: int, callback: Callback | None = None) -> None:
-        super()._learn(model, batches, n_passes, callback)
-        for _, posterior in self._parts():
-            del posterior.parts["chain"]  # as large as the corpus
+        try:
+            super()._learn(model, batches, n_passes, callback)
+        finally:  # the chain is as large as the corpus
+            for _, posterior in self._parts():
+                del posterior.parts["chain"]

@@ -126,7 +126,7 @@ class OnlineHDP(HdpTransformer, UnsupervisedTransformer):
         self,
         concentration: float = 5.0,
         stick_concentration: float = 1.0,
-        eta: float = 0.05,
+        eta: float = 0.01,
         max_topics: int | None = None,
         *,
         n_sweeps: int = 4,
