@@ -8,6 +8,7 @@ version = release = bayespa.__version__
 # The last brings MathJax along, so that formulas need no network.
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3  # links to sections of other pages
 numpydoc_show_class_members = False  # estimators inherit dozens from scikit-learn
 # Made by scikit-learn for its metadata routing, with references to its own glossary.
 _ROUTED = ("fit", "partial_fit", "predict", "decision_function", "score")
