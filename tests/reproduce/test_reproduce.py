@@ -60,6 +60,7 @@ def test_writes_all_files_and_runs_no_cell_twice(name, folder):
     assert files["png"].read_bytes().startswith(b"\x89PNG")
     svg, page, html = (files[kind].read_text(encoding="utf-8") for kind in ("svg", "md", "html"))
     assert "<svg" in svg
+    assert "mathdefault" not in svg  # numbers, not the source of their typesetting
     assert "<image" not in svg  # the page's policy lets no image load, not even one within it
     verdicts = re.findall(r"\*\*(holds|does not hold)\*\*", page)
     assert len(verdicts) == html.count("<td>holds</td>") + html.count("<td>does not hold</td>") > 0

@@ -11,6 +11,7 @@ from bayespa.reproduce.runs import Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -35,6 +36,24 @@ def style_of(method: str) -> dict[str, Any]:
         "markersize": 5,
         "linewidth": 1.4,
     }
+
+
+def label_of(method: str) -> str:
+    """Return the name of a method, with the classifier that it needs.
+
+    >>> label_of("paMedLDA"), label_of("spLDA")
+    ('paMedLDA', 'spLDA + SVM')
+    """
+    return f"{method} + SVM" if METHODS[method].read_out else method
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Write 1 and 3 times the powers of ten at a logarithmic axis, as plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def numbered(place: int) -> dict[str, Any]:

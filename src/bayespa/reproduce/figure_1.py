@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import SAME, Claim
-from bayespa.reproduce.drawing import curve, legend, panels, style_of
+from bayespa.reproduce.drawing import curve, label_of, legend, panels, plain_numbers, style_of
 from bayespa.reproduce.experiment import FAMILIES, Experiment, Plan, Table
 from bayespa.reproduce.methods import METHODS
 from bayespa.reproduce.runs import Runs
@@ -35,10 +35,11 @@ def draw(runs: Runs) -> Figure:
     figure, all_axes = panels(len(FAMILIES))
     for axes, family in zip(all_axes, FAMILIES, strict=True):
         for method in family:
-            curve(axes, "passes", "error", runs.of(method), method, **style_of(method))
+            curve(axes, "passes", "error", runs.of(method), label_of(method), **style_of(method))
         axes.set(
             xscale="log", xlabel="passes through the training documents", ylabel="test error", ylim=(0, 1)
         )
+        plain_numbers(axes.xaxis)
         legend(axes)
     return figure
 

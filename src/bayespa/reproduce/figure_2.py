@@ -8,7 +8,7 @@ import numpy as np
 
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
-from bayespa.reproduce.drawing import legend, panels, style_of
+from bayespa.reproduce.drawing import label_of, legend, panels, plain_numbers, style_of
 from bayespa.reproduce.experiment import HDP, LDA, Experiment, Plan, Table
 from bayespa.reproduce.methods import METHODS
 from bayespa.reproduce.runs import Runs, Spread
@@ -66,12 +66,13 @@ def draw(runs: Runs) -> Figure:
                 [y.mean for y in values],
                 xerr=np.nan_to_num([x.sd for x in topics]),
                 yerr=np.nan_to_num([y.sd for y in values]),
-                label=method,
+                label=label_of(method),
                 capsize=2,
                 **style_of(method),
             )
     left.set(xlabel="topics", ylabel="test accuracy")
     right.set(xlabel="topics", ylabel="training time, CPU seconds", yscale="log")
+    plain_numbers(right.yaxis)
     legend(left)
     return figure
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
-from bayespa.reproduce.drawing import curve, legend, numbered, panels
+from bayespa.reproduce.drawing import curve, legend, numbered, panels, plain_numbers
 from bayespa.reproduce.experiment import ONLINE, Experiment, Plan, Table
 from bayespa.reproduce.runs import Runs, Spread
 
@@ -50,6 +50,7 @@ def draw(runs: Runs) -> Figure:
         axes.set(
             xscale="log", xlabel="training time, CPU seconds", ylabel="test error", ylim=(0, 1), title=method
         )
+        plain_numbers(axes.xaxis)
         legend(axes)
     return figure
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
 from bayespa.reproduce.data import TITLES
-from bayespa.reproduce.drawing import curve, legend, panels, style_of
+from bayespa.reproduce.drawing import curve, legend, panels, plain_numbers, style_of
 from bayespa.reproduce.experiment import FAMILIES, Experiment, Plan, Table
 from bayespa.reproduce.methods import METHODS
 from bayespa.reproduce.runs import Runs, Spread
@@ -49,6 +49,7 @@ def draw(runs: Runs) -> Figure:
         axes.set(
             xscale="log", xlabel="training time, CPU seconds", ylabel="F1", ylim=(0, 1), title=TITLES[data]
         )
+        plain_numbers(axes.xaxis)
         legend(axes)
     return figure
 
