@@ -94,16 +94,29 @@ void regression_sums(In<double, 2> x, In<double, 2> weights, In<double, 2> value
   });
 }
 
-bool add_rows(Out<double, 2> a, In<int64_t, 1> rows, In<double, 2> part, double sign, double grid,
-              Out<double, 1> sums) {
-  const size_t k = a.shape(1), n = rows.shape(0);
-  require(has_shape(part, {n, k}) && has_shape(sums, {k}), "a must be (W, K), rows (N,), part (N, K), sums (K,)");
-  for (size_t i = 0; i < n; ++i) {
+template <class Part>
+void require_rows(const Out<double, 2>& a, const In<int64_t, 1>& rows, const Part& part, const Out<double, 1>& sums) {
+  require(has_shape(part, {rows.shape(0), a.shape(1)}) && has_shape(sums, {a.shape(1)}),
+          "a must be (W, K), rows (N,), what is added (N, K), sums (K,)");
+  for (size_t i = 0; i < rows.shape(0); ++i) {
     require(rows(i) >= 0 && static_cast<size_t>(rows(i)) < a.shape(0), "rows must be row numbers of a");
   }
+}
+
+bool add_rows(Out<double, 2> a, In<int64_t, 1> rows, In<double, 2> part, double sign, double grid,
+              Out<double, 1> sums) {
+  require_rows(a, rows, part, sums);
   const LinalgKernels& kernel = kernels().linalg;
   const nb::gil_scoped_release release;
-  return kernel.add_rows(a.data(), k, rows.data(), part.data(), n, sign, grid, sums.data());
+  return kernel.add_rows(a.data(), a.shape(1), rows.data(), part.data(), rows.shape(0), sign, grid, sums.data());
+}
+
+void add_counts(Out<double, 2> a, In<int64_t, 1> rows, In<int32_t, 2> counts, double weight, double grid,
+                Out<double, 1> sums) {
+  require_rows(a, rows, counts, sums);
+  const LinalgKernels& kernel = kernels().linalg;
+  const nb::gil_scoped_release release;
+  kernel.add_counts(a.data(), a.shape(1), rows.data(), counts.data(), rows.shape(0), weight, grid, sums.data());
 }
 
 }  // namespace
@@ -121,4 +134,6 @@ void bayespa::bind_linalg(nb::module_& m) {
         array_arg("precision"), n_threads);
   m.def("add_rows", &add_rows, array_arg("a"), array_arg("rows"), array_arg("part"), nb::arg("sign"), nb::arg("grid"),
         array_arg("sums"));
+  m.def("add_counts", &add_counts, array_arg("a"), array_arg("rows"), array_arg("counts"), nb::arg("weight"),
+        nb::arg("grid"), array_arg("sums"));
 }

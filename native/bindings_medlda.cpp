@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "bindings_topics.h"
+#include "parallel.h"
 
 namespace bayespa {
 namespace {
@@ -45,7 +46,8 @@ void step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::handle 
 }
 
 template <class Real>
-void phi(In<Real, 2> dirichlet, In<double, 1> totals, In<int64_t, 1> words, bool mean, Out<float, 2> out) {
+void phi(In<Real, 2> dirichlet, In<double, 1> totals, In<int64_t, 1> words, bool mean, Out<float, 2> out,
+         int n_threads) {
   const size_t K = dirichlet.shape(1);
   require(totals.shape(0) == K, "totals must have one entry a topic");
   require(out.shape(0) == words.shape(0) && out.shape(1) == (K + 7) / 8 * 8,
@@ -54,30 +56,53 @@ void phi(In<Real, 2> dirichlet, In<double, 1> totals, In<int64_t, 1> words, bool
   for (int64_t i = 0; i < n; ++i) require(words(i) >= 0 && words(i) < W, "words must be rows of dirichlet");
   const MedldaKernels& k = kernels().medlda;
   const nb::gil_scoped_release release;
-  std::vector<float> scale(K);
-  if constexpr (sizeof(Real) == sizeof(float))
-    k.phi32(dirichlet.data(), totals.data(), words.data(), n, static_cast<int>(K), mean, scale.data(), out.data());
-  else
-    k.phi64(dirichlet.data(), totals.data(), words.data(), n, static_cast<int>(K), mean, scale.data(), out.data());
+  parallel_ranges(n, n_threads, [&](int64_t begin, int64_t end) {
+    std::vector<float> scale(K);
+    const int64_t* own = words.data() + begin;
+    float* rows = out.data() + begin * static_cast<int64_t>(out.shape(1));
+    if constexpr (sizeof(Real) == sizeof(float))
+      k.phi32(dirichlet.data(), totals.data(), own, end - begin, static_cast<int>(K), mean, scale.data(), rows);
+    else
+      k.phi64(dirichlet.data(), totals.data(), own, end - begin, static_cast<int>(K), mean, scale.data(), rows);
+  });
 }
 
-// Numbers the words of a batch by first appearance; returns how many there are.
-int64_t local_words(In<int32_t, 1> columns, int64_t n_columns, Out<int32_t, 1> words, Out<int64_t, 1> vocabulary) {
-  require(words.shape(0) == columns.shape(0) && vocabulary.shape(0) == columns.shape(0),
-          "words and vocabulary must be as long as columns");
+// Copies documents out of a corpus, document i from entry begin[i] to entries indptr[i] on, and numbers their words by
+// first appearance; returns how many there are.
+template <class Index>
+int64_t cut_documents(In<Index, 1> columns, In<int32_t, 1> data, int64_t n_columns, In<int64_t, 1> begin,
+                      In<int64_t, 1> indptr, Out<int32_t, 1> words, Out<int32_t, 1> counts,
+                      Out<int64_t, 1> vocabulary) {
+  const size_t n = begin.shape(0), size = words.shape(0);
+  require(indptr.shape(0) == n + 1 && indptr(0) == 0 && static_cast<size_t>(indptr(n)) == size &&
+              counts.shape(0) == size && vocabulary.shape(0) == size && data.shape(0) == columns.shape(0),
+          "indptr must end where words, counts and vocabulary do, and columns and data be of one length");
   const nb::gil_scoped_release release;
   std::vector<int32_t> number_of(static_cast<size_t>(n_columns), -1);
-  int32_t n_words = 0;
-  for (size_t i = 0; i < columns.shape(0); ++i) {
-    const int32_t column = columns(i);
-    require(column >= 0 && column < n_columns, "columns must be in [0, n_columns)");
-    if (number_of[column] < 0) {
-      vocabulary(n_words) = column;
-      number_of[column] = n_words++;
+  int64_t n_words = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t first = indptr(i), length = indptr(i + 1) - first;
+    require(length >= 0 && begin(i) >= 0 && static_cast<size_t>(begin(i) + length) <= columns.shape(0),
+            "documents must lie within columns");
+    const Index* column = columns.data() + begin(i);
+    std::copy_n(data.data() + begin(i), length, counts.data() + first);
+    for (int64_t j = 0; j < length; ++j) {
+      require(column[j] >= 0 && column[j] < n_columns, "columns must be in [0, n_columns)");
+      int32_t& number = number_of[column[j]];
+      if (number < 0) {
+        vocabulary.data()[n_words] = column[j];
+        number = static_cast<int32_t>(n_words++);
+      }
+      words.data()[first + j] = number;
     }
-    words(i) = number_of[column];
   }
   return n_words;
+}
+
+template <class Index>
+void bind_cut_documents(nb::module_& m) {
+  m.def("cut_documents", &cut_documents<Index>, array_arg("columns"), array_arg("data"), nb::arg("n_columns"),
+        array_arg("begin"), array_arg("indptr"), array_arg("words"), array_arg("counts"), array_arg("vocabulary"));
 }
 
 }  // namespace
@@ -85,7 +110,8 @@ int64_t local_words(In<int32_t, 1> columns, int64_t n_columns, Out<int32_t, 1> w
 void bind_medlda(nb::module_& m) {
   m.def("medlda_step", &step, nb::arg("documents"), nb::arg("topics"), nb::arg("tasks"), nb::arg("schedule"),
         nb::arg("free"), nb::arg("labelled"), nb::arg("n_threads"));
-  m.def("local_words", &local_words);
+  bind_cut_documents<int32_t>(m);
+  bind_cut_documents<int64_t>(m);
   m.def("medlda_phi", &phi<float>);
   m.def("medlda_phi", &phi<double>);
 }

@@ -29,6 +29,10 @@ struct LinalgKernels {
   // part are multiples of `grid`, a power of two, and below 2^51 of it.
   bool (*add_rows)(double* a, int64_t k, const int64_t* rows, const double* part, int64_t n, double sign, double grid,
                    double* sums);
+  // a[rows[i], j] += x and sums[j] = sum_i x, where x is weight counts[i, j] rounded to a multiple of `grid`, a power of
+  // two; x is below 2^51 of it.
+  void (*add_counts)(double* a, int64_t k, const int64_t* rows, const int32_t* counts, int64_t n, double weight,
+                     double grid, double* sums);
 };
 
 }  // namespace bayespa

@@ -153,19 +153,25 @@ void regression_sums(const double* x, const double* weights, const double* value
   copy_lower_to_upper(precision, k);
 }
 
+constexpr double kLargest = 2251799813685248.;  // 2^51
+constexpr double kWhole = 3. * kLargest;        // adding it rounds a number below 2^51 to a whole one
+
+// Rows are all over the memory: those that come soon are fetched.
+inline double* row_of(double* a, int64_t k, const int64_t* rows, int64_t i, int64_t n) {
+  if (i + 8 < n) {
+    for (int64_t j = 0; j < k; j += 8) __builtin_prefetch(a + rows[i + 8] * k + j, 1);
+  }
+  return a + rows[i] * k;
+}
+
 bool add_rows(double* a, int64_t k, const int64_t* rows, const double* part, int64_t n, double sign, double grid,
               double* sums) {
-  constexpr double kLargest = 2251799813685248.;  // 2^51
-  constexpr double kWhole = 3. * kLargest;        // adding it rounds a number below 2^51 to a whole one
   const double scale = 1. / grid;
   int64_t off_grid = 0;
   for (int64_t j = 0; j < k; ++j) sums[j] = 0.;
   for (int64_t i = 0; i < n; ++i) {
-    double* __restrict row = a + rows[i] * k;
+    double* __restrict row = row_of(a, k, rows, i, n);
     const double* __restrict p = part + i * k;
-    if (i + 8 < n) {  // rows are all over the memory
-      for (int64_t j = 0; j < k; j += 8) __builtin_prefetch(a + rows[i + 8] * k + j, 1);
-    }
     for (int64_t j = 0; j < k; ++j) {
       const double cells = p[j] * scale;
       off_grid |= (((cells + kWhole) - kWhole) != cells) | !(__builtin_fabs(cells) < kLargest);
@@ -176,8 +182,23 @@ bool add_rows(double* a, int64_t k, const int64_t* rows, const double* part, int
   return off_grid == 0;
 }
 
+void add_counts(double* a, int64_t k, const int64_t* rows, const int32_t* counts, int64_t n, double weight,
+                double grid, double* __restrict sums) {
+  const double scale = weight / grid;
+  for (int64_t j = 0; j < k; ++j) sums[j] = 0.;
+  for (int64_t i = 0; i < n; ++i) {
+    double* __restrict row = row_of(a, k, rows, i, n);
+    const int32_t* __restrict count = counts + i * k;
+    for (int64_t j = 0; j < k; ++j) {
+      const double x = ((count[j] * scale + kWhole) - kWhole) * grid;
+      row[j] += x;
+      sums[j] += x;
+    }
+  }
+}
+
 constexpr LinalgKernels linalg_kernels = {cholesky, log_determinant,  solve,           quadratic,
-                                          inverse,  weighted_squares, regression_sums, add_rows};
+                                          inverse,  weighted_squares, regression_sums, add_rows, add_counts};
 
 }  // namespace
 }  // namespace bayespa

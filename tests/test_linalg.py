@@ -60,6 +60,18 @@ def test_adding_rows_equals_reference_on_every_isa(k, part, on_grid, isa):
     assert exact == twin_exact == on_grid
 
 
+@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("weight", [0.5, -1.0 / 3.0])
+def test_adding_counts_equals_reference_on_every_isa(k, weight, isa):
+    rng = np.random.default_rng(k)
+    a, rows = rng.standard_normal((50, k)), rng.permutation(50)[:20]
+    counts = rng.integers(0, 2**31, (20, k), dtype=np.int32)
+    ours, theirs = a.copy(), a.copy()
+    sums = linalg.add_counts(ours, rows, counts, weight=weight, grid=2.0**-20)
+    assert_array_equal(sums, reference.add_counts(theirs, rows, counts, weight=weight, grid=2.0**-20))
+    assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
 def test_threads_change_no_bit(n_threads):
     matrices, x = positive_definite(11, 13), np.random.default_rng(1).standard_normal((17, 13))

@@ -73,6 +73,14 @@ def add_rows(
     grid: float,
     sums: NDArray[np.float64],
 ) -> bool: ...
+def add_counts(
+    a: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int32],
+    weight: float,
+    grid: float,
+    sums: NDArray[np.float64],
+) -> None: ...
 
 # bindings_random.cpp
 def philox(key: int, counters: NDArray[np.uint32], out: NDArray[np.uint32]) -> None: ...
@@ -211,8 +219,15 @@ def medhdp_step(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint32], dict[str, Any], dict[str, Any]]: ...
 
 # bindings_medlda.cpp
-def local_words(
-    columns: NDArray[np.int32], n_columns: int, words: NDArray[np.int32], vocabulary: NDArray[np.int64]
+def cut_documents(
+    columns: NDArray[np.int32] | NDArray[np.int64],
+    data: NDArray[np.int32],
+    n_columns: int,
+    begin: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    vocabulary: NDArray[np.int64],
 ) -> int: ...
 def medlda_phi(
     dirichlet: NDArray[np.float32] | NDArray[np.float64],
@@ -220,6 +235,7 @@ def medlda_phi(
     words: NDArray[np.int64],
     mean: bool,
     out: NDArray[np.float32],
+    n_threads: int,
 ) -> None: ...
 def medlda_step(
     documents: Documents,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayespa import _native
 
 __all__ = [
+    "add_counts",
     "add_rows",
     "cholesky",
     "inverse",
@@ -198,3 +199,39 @@ def add_rows(
     sums = np.empty(a.shape[1])
     on_grid = _native.add_rows(a, rows, np.ascontiguousarray(part), sign, grid, sums)
     return sums, on_grid
+
+
+def add_counts(
+    a: Floats, rows: NDArray[np.int64], counts: NDArray[np.int32], *, weight: float, grid: float
+) -> Floats:
+    """Add `weight` times counts, rounded to multiples of `grid`, to some rows of a (W, K), in place.
+
+    Parameters
+    ----------
+    a : array of shape (W, K)
+    rows : array of shape (N,)
+        All different.
+    counts : array of shape (N, K)
+    weight : float
+        Below 2^20 times `grid`, so that any count fits.
+    grid : float
+        A power of two.
+
+    Returns
+    -------
+    sums : array of shape (K,)
+        Of what was added, over the rows.
+
+    Examples
+    --------
+    >>> a = np.ones((3, 2))
+    >>> add_counts(a, np.array([2, 0]), np.array([[3, 1], [0, 2]], np.int32), weight=0.5, grid=0.25)
+    array([1.5, 1.5])
+    >>> a
+    array([[1. , 2. ],
+           [1. , 1. ],
+           [2.5, 1.5]])
+    """
+    sums = np.empty(a.shape[1])
+    _native.add_counts(a, rows, counts, weight, grid, sums)
+    return sums

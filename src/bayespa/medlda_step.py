@@ -43,36 +43,38 @@ class Documents:
     vocabulary: NDArray[np.int64]
 
     @classmethod
-    def from_csr(cls, counts: sparse.csr_matrix, ids: NDArray[np.uint32] | None = None) -> Documents:
-        """Make a batch of a CSR matrix, words numbered by first appearance; `ids` default to row numbers.
+    def from_csr(
+        cls,
+        counts: sparse.csr_matrix,
+        rows: NDArray[np.integer] | None = None,
+        ids: NDArray[np.uint32] | None = None,
+    ) -> Documents:
+        """Make a batch of some rows of a CSR matrix, or of all, words numbered by first appearance.
+
+        Parameters
+        ----------
+        counts : (N, W) csr_matrix of whole numbers
+        rows : (n_docs,), optional
+        ids : (n_docs,), optional
+            Places in the batch by default.
 
         Examples
         --------
         >>> from scipy.sparse import csr_matrix
-        >>> Documents.from_csr(csr_matrix([[0, 0, 2], [3, 0, 1]])).vocabulary
-        array([2, 0])
+        >>> Documents.from_csr(csr_matrix([[0, 0, 2], [3, 0, 1]]), rows=np.array([1])).vocabulary
+        array([0, 2])
         """
-        return cls.of(counts.indptr, counts.indices, counts.data, counts.shape[1], ids)
-
-    @classmethod
-    def of(
-        cls,
-        indptr: NDArray[np.integer],
-        columns: NDArray[np.integer],
-        counts: NDArray[np.integer],
-        n_columns: int,
-        ids: NDArray[np.uint32] | None = None,
-    ) -> Documents:
-        """Make a batch of the arrays of a CSR matrix, as `from_csr` does."""
-        words, vocabulary = np.empty(len(columns), np.int32), np.empty(len(columns), np.int64)
-        n_words = _native.local_words(columns.astype(np.int32, copy=False), n_columns, words, vocabulary)
-        return cls(
-            indptr.astype(np.int64, copy=False),
-            words,
-            counts.astype(np.int32, copy=False),
-            np.arange(len(indptr) - 1, dtype=np.uint32) if ids is None else ids,
-            vocabulary[:n_words].copy(),
+        rows = np.arange(counts.shape[0]) if rows is None else rows
+        begin = counts.indptr[rows].astype(np.int64)
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(counts.indptr[rows + 1] - begin, out=indptr[1:])
+        words, own, vocabulary = (np.empty(indptr[-1], kind) for kind in (np.int32, np.int32, np.int64))
+        data = counts.data.astype(np.int32, copy=False)
+        n_words = _native.cut_documents(
+            counts.indices, data, counts.shape[1], begin, indptr, words, own, vocabulary
         )
+        ids = np.arange(len(rows), dtype=np.uint32) if ids is None else ids
+        return cls(indptr, words, own, ids, vocabulary[:n_words].copy())
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def topic_factors(
     vocabulary: NDArray[np.int64],
     *,
     mean: bool,
+    n_threads: int = 1,
 ) -> NDArray[np.float32]:
     """Each word's topic factors, its largest scaled to 1, padded with zeros: (n_words, K rounded up to 8).
 
@@ -113,7 +116,7 @@ def topic_factors(
     """
     n_topics = dirichlet.shape[1]
     phi = _aligned(len(vocabulary), -(-n_topics // LANES) * LANES)
-    _native.medlda_phi(dirichlet, totals, vocabulary, mean, phi)
+    _native.medlda_phi(dirichlet, totals, vocabulary, mean, phi, n_threads)
     return phi
 
 

@@ -87,7 +87,7 @@ def test_chain_has_the_law_of_topics_and_weights():
         key=1,
     )
     X = np.array([np.bincount(d, minlength=W) for d in DOCUMENTS])
-    batch = Corpus.of(X, name="a test").batch(slice(None), LABELS)
+    batch = Corpus.of(X, name="a test").batch(np.arange(len(X)), LABELS)
     posterior, n, seen, weights = model.prior(W).copy(), 3000, dict.fromkeys(probability, 0), []
     for index in range(n):
         chain = model.local_step(posterior, batch, index).statistics["chain"]

@@ -20,10 +20,10 @@ by word are feature-major in memory, through all operations: ``shift`` of a diag
 """
 
 from bayespa.posteriors.categorical import Categorical
-from bayespa.posteriors.dirichlet import Dirichlet
+from bayespa.posteriors.dirichlet import Counts, Dirichlet
 from bayespa.posteriors.gaussian import Gaussian
 from bayespa.posteriors.joint import Joint
 from bayespa.posteriors.posterior import Columns, Posterior
 from bayespa.posteriors.sticks import Sticks
 
-__all__ = ["Categorical", "Columns", "Dirichlet", "Gaussian", "Joint", "Posterior", "Sticks"]
+__all__ = ["Categorical", "Columns", "Counts", "Dirichlet", "Gaussian", "Joint", "Posterior", "Sticks"]

@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayespa.elementary import digamma, exp_digamma, log_gamma
+from bayespa.linalg import add_counts
 from bayespa.posteriors.posterior import GRID, IMPROPER, Floats, Posterior, finite, positive
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often some words were seen in each topic: statistics of a `Dirichlet`, as a sampler counts them.
+
+    What is added is rounded to multiples of 2^-20, so that it is exactly what is subtracted later, whatever
+    came between.
+
+    Parameters
+    ----------
+    words : array of shape (u,), int64
+        Different columns of the Dirichlet.
+    counts : array of shape (u, K), int32
+    weight : float
+        What one count adds: 1 over the number of samples that they are summed over, or less; at most 1.
+
+    Examples
+    --------
+    >>> posterior = Dirichlet.prior(2, 3, eta=0.5).copy()
+    >>> posterior += [Counts(np.array([2]), np.array([[4, 1]], np.int32), weight=0.5)]
+    >>> posterior.concentration
+    array([[0.5, 0.5, 2.5],
+           [0.5, 0.5, 1. ]])
+    """
+
+    words: NDArray[np.int64]
+    counts: NDArray[np.int32]
+    weight: float
 
 
 class Dirichlet(Posterior):
@@ -74,8 +105,8 @@ class Dirichlet(Posterior):
     def totals(self) -> Floats:
         """Return Σ_w Δ_kw of each topic, shape (K,).
 
-        Where all concentrations are multiples of 2^-20, learning `Columns` keeps the totals up to date: a
-        mini-batch of some thousand words need not add up a vocabulary of a million.
+        Where all concentrations are multiples of 2^-20, learning `Columns` or `Counts` keeps the totals up to
+        date: a mini-batch of some thousand words need not add up a vocabulary of a million.
         """
         if self._totals is not None:
             return self._totals
@@ -84,6 +115,16 @@ class Dirichlet(Posterior):
             totals.flags.writeable = False  # every caller gets this array
             self._totals = totals
         return totals
+
+    def _update(self, operation: np.ufunc, other: Any) -> Self:
+        """Learn or take back another Dirichlet, `Columns` of one, or a list of `Counts`."""
+        if not isinstance(other, list) or not self._writeable():
+            return super()._update(operation, other)
+        sign = 1.0 if operation is np.add else -1.0
+        for piece in other:
+            rows, weight = self.concentration.T, sign * piece.weight
+            self._moved(add_counts(rows, piece.words, piece.counts, weight=weight, grid=GRID))
+        return self
 
     def _moved(self, by: Floats | None) -> None:
         if self._totals is not None and by is not None:

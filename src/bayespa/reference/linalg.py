@@ -103,3 +103,13 @@ def add_rows(
         sums += row
     cells = part / grid
     return sums, bool((np.rint(cells) == cells).all() and (np.abs(cells) < 2.0**51).all())
+
+
+def add_counts(
+    a: Floats, rows: NDArray[np.int64], counts: NDArray[np.int32], *, weight: float, grid: float
+) -> Floats:
+    """Twin of :func:`bayespa.linalg.add_counts`."""
+    x = np.rint(counts * (weight / grid)) * grid
+    a[rows] += x
+    sums: Floats = x.sum(axis=0)  # exact in any order
+    return sums

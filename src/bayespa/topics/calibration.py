@@ -21,7 +21,6 @@ Calibration = (
     Literal["exclusive", "independent"] | None
 )  # one label of many, each a question of its own, or neither
 
-ENOUGH = 64  # documents of a mini-batch that are evidence: one number needs no more, and they cost time
 TEMPERATURES: Floats = 2.0 ** np.arange(-6.0, 2.25, 0.25)  # in units of the margin ε
 
 
@@ -59,18 +58,27 @@ def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) ->
     return found
 
 
+# As if one document had been on the wrong side by a whole margin: few documents without a mistake prove little.
+ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), exclusive=False)
+ONE_MISTAKE.flags.writeable = False  # every prior has this array
+
+
 def uncalibrated(calibration: Calibration) -> dict[str, Categorical]:
     """Return the prior of the temperature, as a part of a joint posterior: nothing if there is none."""
-    return {} if calibration is None else {"temperature": Categorical.prior(len(TEMPERATURES))}
+    return {} if calibration is None else {"temperature": Categorical(ONE_MISTAKE)}
 
 
 def calibrated(
-    calibration: Calibration, margin: Floats, labels: NDArray[np.float32]
+    calibration: Calibration, margin: Floats, labels: NDArray[np.float32], enough: int = 32
 ) -> dict[str, Categorical]:
-    """Return what progressive predictions say of the temperature, likewise."""
+    """Return what progressive predictions say of the temperature, likewise.
+
+    `enough` documents of a mini-batch are evidence, or an eighth of them if that is more: they cost time.
+    """
     if calibration is None:
         return {}
-    found = evidence(margin[:ENOUGH], labels[:ENOUGH], exclusive=calibration == "exclusive")
+    n = min(len(margin), max(enough, len(margin) // 8))
+    found = evidence(margin[:n], labels[:n], exclusive=calibration == "exclusive")
     return {"temperature": Categorical(found)}
 
 

@@ -96,15 +96,14 @@ class Corpus:
         return (of_documents >> np.uint64(32)).astype(np.uint32)
 
     def batch(
-        self, rows: Any, labels: NDArray[np.float32] | None = None, ids: NDArray[np.uint32] | None = None
+        self,
+        rows: NDArray[np.int64],
+        labels: NDArray[np.float32] | None = None,
+        ids: NDArray[np.uint32] | None = None,
     ) -> Batch:
         """Return some documents as a mini-batch, with their labels (rows, T) and random addresses."""
-        counts, weights = self.counts, self.weights[rows]
-        indptr, entries = _rows(counts.indptr, np.arange(len(self))[rows])
-        documents = Documents.of(indptr, counts.indices[entries], counts.data[entries], counts.shape[1], ids)
-        return Batch(
-            documents, weights, np.empty((len(weights), 0), np.float32) if labels is None else labels
-        )
+        labels = np.empty((len(rows), 0), np.float32) if labels is None else labels
+        return Batch(Documents.from_csr(self.counts, rows, ids), self.weights[rows], labels)
 
     def halves(self) -> tuple[Corpus, Corpus]:
         """Return every document's tokens at even places, and those at odd places: two of half the length."""
@@ -146,11 +145,11 @@ class Batch:
 
     def by_weight(self) -> Iterator[tuple[float, Any, Documents]]:
         """Yield each token weight, the places of its documents, and these; for whole counts, all at once."""
-        docs, values = self.documents, np.unique(self.weights)
-        if len(values) <= 1:
-            yield (float(values[0]) if len(values) else 1.0), slice(None), docs
+        docs = self.documents
+        if (self.weights == self.weights[:1]).all():
+            yield float(self.weights[0]) if len(self) else 1.0, slice(None), docs
             return
-        for value in values:
+        for value in np.unique(self.weights):
             rows = np.flatnonzero(self.weights == value)
             indptr, entries = _rows(docs.indptr, rows)
             yield (

@@ -159,7 +159,7 @@ class TopicEstimator(TopicTransformer):
         model, posterior = parts[part]
         own = task - part
         start = sum(len(other.shares_prior(before)) for other, before in parts[:part])
-        batch = corpus.batch(slice(None), ids=corpus.ids())
+        batch = corpus.batch(np.zeros(1, np.int64), ids=corpus.ids())
         found = model.infer(posterior, batch)
         weights = model.weights(posterior)[0][own]
         share = found.free.topic_share[0].astype(np.float64)
@@ -170,7 +170,8 @@ class TopicEstimator(TopicTransformer):
         ]
         documents = batch.documents
         counts = documents.counts * corpus.weights[0]
-        added = (found.counts * weights).sum(axis=1) / max(counts.sum(), UNIT)
+        (carried,) = found.counts  # a document has one token weight
+        added = (carried.counts * weights).sum(axis=1) * carried.weight / max(counts.sum(), UNIT)
         words = [
             WordPart(str(names[w]), float(n), float(x))
             for w, n, x in zip(documents.vocabulary, counts, added, strict=True)

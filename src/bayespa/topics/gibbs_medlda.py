@@ -21,7 +21,7 @@ from bayespa.medlda_step import Schedule
 from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
 from bayespa.random import grid, inverse_gaussian, subkey
 from bayespa.topics.batches import Batches
-from bayespa.topics.calibration import ENOUGH, calibrated
+from bayespa.topics.calibration import calibrated
 from bayespa.topics.classifier import TopicClassifier
 from bayespa.topics.documents import Batch
 from bayespa.topics.medhdp_model import PIECE
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.random.subkey`
 CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
 NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
+EVIDENCE = 256  # documents that the temperature is learned from
 NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
 
 
@@ -85,15 +86,15 @@ class GibbsMedLDA(MedLDA):
         if index > self.burn_in:
             new = tuple(before + now for before, now in zip(chain.sums, new, strict=True))
         chain = replace(chain, weights=drawn, n_kept=max(0, index - self.burn_in) + 1, sums=new)
-        guess = np.zeros((len(batch), self.n_tasks))
-        guess[:ENOUGH] = self.infer(posterior, batch.first(ENOUGH)).free.margin
+        some = batch.first(EVIDENCE)
+        guess = self.infer(posterior, some).free.margin
         statistics = Joint(
             topics=Columns(
                 batch.documents.vocabulary, Dirichlet(on_grid(chain.sums[0], 1.0, chain.n_kept).T)
             ),
             weights=self._averaged_weights(chain),
             chain=chain,
-            **calibrated(self.calibration, guess / self.margin, batch.labels),
+            **calibrated(self.calibration, guess / self.margin, some.labels, EVIDENCE),
         )
         loss = 2.0 * self.cost * float(np.nansum(np.maximum(gap, 0.0)))
         return Progressive(statistics, loss, len(batch), guess)

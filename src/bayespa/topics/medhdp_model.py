@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayespa.medhdp_step import HdpStepResult, HdpTopics, beside_bias, step, with_bias
 from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, topic_factors
-from bayespa.posteriors import Gaussian, Joint
+from bayespa.posteriors import Counts, Gaussian, Joint
 from bayespa.random import subkey
 from bayespa.topics.calibration import calibrated, uncalibrated
 from bayespa.topics.documents import UNIT, Batch
@@ -231,7 +231,8 @@ class MedHDP(TopicModel):
     def _factors(self, posterior: Joint, vocabulary: NDArray[np.int64]) -> NDArray[np.float32]:
         sums = posterior["topics"]
         rows = sums.counts(vocabulary) + self._eta
-        return topic_factors(rows, self._totals(sums), np.arange(len(rows)), mean=self.mean_topics)
+        words, totals = np.arange(len(rows)), self._totals(sums)
+        return topic_factors(rows, totals, words, mean=self.mean_topics, n_threads=self.n_threads)
 
     def infer(self, posterior: Joint, batch: Batch, weights: Floats | None = None) -> Sampled:
         """Sample the topics of documents without their labels; if there is no topic yet, the bias decides."""
@@ -241,4 +242,4 @@ class MedHDP(TopicModel):
         nothing = Statistics.zeros(batch.documents, 0, self.n_tasks, 1, counted=True)
         nothing.margin[:] = mean[:, -1]
         nothing.margin_var[:] = covariance[:, -1, -1] + self.weight_scale**2
-        return Sampled(nothing.topic_word.astype(np.float64), nothing, nothing)
+        return Sampled([Counts(batch.documents.vocabulary, nothing.topic_word, 1.0)], nothing, nothing)

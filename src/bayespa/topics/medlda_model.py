@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.medlda_step import Schedule, Topics, topic_factors
-from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
+from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint
 from bayespa.topics.calibration import calibrated, uncalibrated
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.merge import matching
@@ -70,7 +70,7 @@ class MedLDA(TopicModel):
         learn = self._averaging if self.averaging else self._gibbs
         counts, weights, loss, margin = learn(topics, mean, covariance, batch, schedule)
         statistics = Joint(
-            topics=Columns(batch.documents.vocabulary, Dirichlet(counts.T)),
+            topics=counts,
             weights=weights,
             **calibrated(self.calibration, margin / self.margin, batch.labels),
         )
@@ -78,7 +78,7 @@ class MedLDA(TopicModel):
 
     def _gibbs(
         self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule
-    ) -> tuple[Floats, Gaussian, float, Floats]:
+    ) -> tuple[list[Counts], Gaussian, float, Floats]:
         sampled = sample(batch, topics, self._tasks(mean, covariance, batch.labels), schedule, self.n_threads)
         labelled, free = sampled.labelled, sampled.free
         precision = self._mixed(labelled.precision, free.precision)
@@ -88,7 +88,7 @@ class MedLDA(TopicModel):
 
     def _averaging(
         self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule
-    ) -> tuple[Floats, Gaussian, float, Floats]:
+    ) -> tuple[list[Counts], Gaussian, float, Floats]:
         """Alternate once between the dual given topics and topics given the dual. [MED-7]."""
         tasks = self._tasks(mean, covariance, batch.labels)
         before = sample(batch, topics, tasks, replace(schedule, sweeps=0, burn_in=0), self.n_threads).free
@@ -120,4 +120,5 @@ class MedLDA(TopicModel):
 
     def _factors(self, posterior: Joint, vocabulary: NDArray[np.int64]) -> NDArray[np.float32]:
         topics = posterior["topics"]
-        return topic_factors(topics.concentration.T, topics.totals(), vocabulary, mean=self.mean_topics)
+        rows, totals = topics.concentration.T, topics.totals()
+        return topic_factors(rows, totals, vocabulary, mean=self.mean_topics, n_threads=self.n_threads)

@@ -47,7 +47,8 @@ class StochasticLDA(MedLDA):
         rate = self.step_size(index)
         prior = self.prior(topics.concentration.shape[1])["topics"]
         step = (prior.concentration - topics.concentration).T * rate
-        step[vocabulary] += rate * self.n_documents / len(batch) * sampled.counts
+        for piece in sampled.counts:
+            step[vocabulary] += rate * self.n_documents / len(batch) * piece.weight * piece.counts
         return Local(
             Joint(topics=Dirichlet(step.T)),
             self.minus_log_likelihood(posterior, batch, sampled.free.topic_share),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.medlda_step import Schedule, Statistics, Tasks, Topics, step
+from bayespa.posteriors import Counts
 from bayespa.topics.documents import UNIT, Batch
 
 _PER_DOCUMENT = {"topic_share", "margin", "margin_var"}
@@ -18,7 +19,7 @@ _PER_DOCUMENT = {"topic_share", "margin", "margin_var"}
 class Sampled:
     """What the kept sweeps say: without labels, then with them."""
 
-    counts: NDArray[np.float64]  # (n_words, K): E of the topic counts, in multiples of UNIT
+    counts: list[Counts]  # of the last phase, one for each token weight
     free: Statistics
     labelled: Statistics
 
@@ -31,11 +32,11 @@ def sample(batch: Batch, topics: Topics, tasks: Tasks, schedule: Schedule, n_thr
         labels = replace(tasks, labels=tasks.labels[rows])
         result = step(documents, own, labels, schedule, n_threads=n_threads)
         kept = result.labelled.n_kept or result.free.n_kept
-        counts.append(on_grid(result.topic_word, weight, kept))
+        counts.append(Counts(documents.vocabulary, result.topic_word, weight / kept))
         places.append(rows)
         free.append(result.free)
         labelled.append(result.labelled)
-    return Sampled(sum(counts[1:], start=counts[0]), _joined(places, free), _joined(places, labelled))
+    return Sampled(counts, _joined(places, free), _joined(places, labelled))
 
 
 def on_grid(

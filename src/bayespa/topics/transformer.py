@@ -258,7 +258,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ids, parts = corpus.ids(), self._parts()
         shares, means, variances = [], [], []
         for start in range(0, len(corpus), AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
+            rows = np.arange(start, min(start + AT_ONCE, len(corpus)))
             batch = corpus.batch(rows, ids=ids[rows])
             free = [
                 model.infer(posterior, batch, None if weights is None else weights[part]).free
