@@ -44,7 +44,7 @@ class Categorical(Posterior):
     @classmethod
     def prior(cls, n_values: int) -> Self:
         """Return the even distribution."""
-        return cls._of(np.broadcast_to(0.0, n_values))
+        return cls.unchecked(np.broadcast_to(0.0, n_values))
 
     @property
     def log_weights(self) -> Floats:

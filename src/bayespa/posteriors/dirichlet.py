@@ -74,7 +74,7 @@ class Dirichlet(Posterior):
     @classmethod
     def prior(cls, n_topics: int, n_words: int, eta: float) -> Self:
         """Return Dir(eta, ..., eta) for every topic."""
-        return cls._of(np.broadcast_to(positive("eta", eta), (n_topics, n_words)))
+        return cls.unchecked(np.broadcast_to(positive("eta", eta), (n_topics, n_words)))
 
     @property
     def concentration(self) -> Floats:

@@ -105,7 +105,7 @@ class Gaussian(Posterior):
             shape = (n_tasks,)
         else:
             raise ValueError(f"structure is {structure!r}; use one of {', '.join(get_args(Structure))}")
-        return cls._of(np.broadcast_to(0.0, (n_tasks, dim)), np.broadcast_to(value, shape))
+        return cls.unchecked(np.broadcast_to(0.0, (n_tasks, dim)), np.broadcast_to(value, shape))
 
     @property
     def _order(self) -> Literal["C", "F"]:

@@ -63,8 +63,8 @@ class Posterior(ABC):
         """Check and keep the arrays called `names`."""
 
     @classmethod
-    def _of(cls, *arrays: Floats) -> Self:
-        """Make a posterior of arrays that need no check."""
+    def unchecked(cls, *arrays: Floats) -> Self:
+        """Make a posterior of arrays that need no check, laid out in memory as it keeps them."""
         posterior = cls.__new__(cls)
         posterior._arrays = arrays
         return posterior
@@ -82,13 +82,13 @@ class Posterior(ABC):
         """Return the Kullback-Leibler divergence KL(self || other) of each task, topic or stick."""
 
     def __add__(self, other: Self) -> Self:
-        return self._of(*(np.add(a, b, order=self._order) for a, b in self._pairs(other)))
+        return self.unchecked(*(np.add(a, b, order=self._order) for a, b in self._pairs(other)))
 
     def __sub__(self, other: Self) -> Self:
-        return self._of(*(np.subtract(a, b, order=self._order) for a, b in self._pairs(other)))
+        return self.unchecked(*(np.subtract(a, b, order=self._order) for a, b in self._pairs(other)))
 
     def __mul__(self, factor: float) -> Self:
-        return self._of(*(np.multiply(a, factor, order=self._order) for a in self._arrays))
+        return self.unchecked(*(np.multiply(a, factor, order=self._order) for a in self._arrays))
 
     __rmul__ = __mul__
 
@@ -203,7 +203,7 @@ class Posterior(ABC):
 
     def copy(self) -> Self:
         """Return a posterior with arrays of its own, writeable and contiguous."""
-        return self._of(*(np.array(array, order=self._order) for array in self._arrays))
+        return self.unchecked(*(np.array(array, order=self._order) for array in self._arrays))
 
     def to_arrays(self) -> dict[str, Floats]:
         """Return the natural parameters by name: all that a file has to keep. The arrays are not copied."""

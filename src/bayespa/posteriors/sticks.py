@@ -42,7 +42,9 @@ class Sticks(Posterior):
     @classmethod
     def prior(cls, n_topics: int, gamma: float) -> Self:
         """Return Beta(1, gamma) for every stick."""
-        return cls._of(np.broadcast_to(1.0, n_topics), np.broadcast_to(positive("gamma", gamma), n_topics))
+        return cls.unchecked(
+            np.broadcast_to(1.0, n_topics), np.broadcast_to(positive("gamma", gamma), n_topics)
+        )
 
     @classmethod
     def statistics(cls, tables: ArrayLike) -> Self:

@@ -58,7 +58,7 @@ def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) ->
     return found
 
 
-# As if one document had been on the wrong side by a whole margin: few documents without a mistake prove little.
+# As if one document had been wrong by a whole margin: few documents without a mistake prove little.
 ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), exclusive=False)
 ONE_MISTAKE.flags.writeable = False  # every prior has this array
 

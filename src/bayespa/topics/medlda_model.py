@@ -83,7 +83,7 @@ class MedLDA(TopicModel):
         labelled, free = sampled.labelled, sampled.free
         precision = self._mixed(labelled.precision, free.precision)
         precision = 0.5 * (precision + precision.swapaxes(1, 2))  # mirror entries are rounded differently
-        weights = Gaussian(self._mixed(labelled.shift, free.shift), precision)
+        weights = Gaussian.unchecked(self._mixed(labelled.shift, free.shift), precision)
         return (sampled.counts, weights, float(labelled.loss.sum()), free.margin)
 
     def _averaging(
