@@ -7,11 +7,13 @@ Without a file it reads arxiv20.parquet of the folder that BAYESPA_DATA names.
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from bayespa.cli.job import SWITCH
 from bayespa.corpus import OnlineVocabulary, read, shuffle
 from bayespa.text_model import KINDS, TextModel
 from bayespa.training import Interrupts, learn_stream
@@ -56,26 +58,35 @@ def main() -> None:
         print(f"skipped: there is no {options.file}; name a file, or set BAYESPA_DATA")
         return
 
-    vocabulary = OnlineVocabulary(stop_words="english", fixed_width=not KINDS[options.model].grows)
-    model = TextModel(options.model, vectorizer=vocabulary, random_state=0, n_jobs=options.jobs)
+    def stream() -> Iterator[Any]:
+        documents = islice(read(options.file, text=options.text, label=options.label), options.limit)
+        return shuffle(documents, 10_000, random_state=0)
+
+    def learn(documents: Iterator[Any], counting: Clock, *, ahead: bool) -> tuple[int, float]:
+        vocabulary = OnlineVocabulary(stop_words="english", fixed_width=not KINDS[options.model].grows)
+        vocabulary.learn = counting.call(vocabulary.learn)  # type: ignore[method-assign]
+        vocabulary.transform = counting.call(vocabulary.transform)  # type: ignore[method-assign]
+        model = TextModel(options.model, vectorizer=vocabulary, random_state=0, n_jobs=options.jobs)
+        begin = time.perf_counter()
+        *_, run = learn_stream(model, documents, Interrupts(), ahead=ahead)
+        return run.documents, time.perf_counter() - begin
+
     reading, counting = Clock(), Clock()
-    vocabulary.learn, vocabulary.transform = (
-        counting.call(vocabulary.learn),
-        counting.call(vocabulary.transform),
-    )  # type: ignore[method-assign]
-    documents = islice(read(options.file, text=options.text, label=options.label), options.limit)
-    stream = reading.iterate(shuffle(documents, 10_000, random_state=0))
-    begin = time.perf_counter()
-    *_, run = learn_stream(model, stream, Interrupts(), ahead=False)
-    wall = time.perf_counter() - begin
-    rest = wall - reading.seconds - counting.seconds
-    print(f"{run.documents:,} documents in {wall:.2f} s, {run.documents / wall:,.0f} a second")
+    n_documents, wall = learn(reading.iterate(stream()), counting, ahead=False)
+    learning = wall - reading.seconds - counting.seconds
+    print(
+        f"one after the other: {n_documents:,} documents in {wall:.2f} s, {n_documents / wall:,.0f} a second"
+    )
     for name, seconds in (
         ("reading", reading.seconds),
         ("counting words", counting.seconds),
-        ("learning", rest),
+        ("learning", learning),
     ):
         print(f"  {name:<15} {seconds:6.2f} s  {seconds / wall:5.1%}")
+    sys.setswitchinterval(SWITCH)
+    n_documents, wall = learn(stream(), Clock(), ahead=True)
+    print(f"reading ahead, as `train` does: {wall:.2f} s, {n_documents / wall:,.0f} a second")
+    print(f"  of which more than learning alone {wall - learning:6.2f} s  {(wall - learning) / wall:5.1%}")
 
 
 if __name__ == "__main__":

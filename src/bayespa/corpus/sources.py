@@ -66,10 +66,11 @@ class Source:
         """
         if self.path == "-":
             return "jsonl"
-        path = Path(self.path.removesuffix(os.path.splitext(self.path)[1]) if self.compressed else self.path)
-        if path.name.startswith("docword.") and path.suffix == ".txt":
+        path = os.path.splitext(self.path)[0] if self.compressed else self.path
+        suffix = os.path.splitext(path)[1]
+        if os.path.basename(path).startswith("docword.") and suffix == ".txt":
             return "uci"
-        found = _FORMAT_OF_SUFFIX.get(path.suffix)
+        found = _FORMAT_OF_SUFFIX.get(suffix)
         if self.in_folder and found in (None, "lines"):
             return "files"
         if found is None:
@@ -154,7 +155,7 @@ def _expand_one(path: str) -> list[Source]:
     if path == "-" or os.path.isfile(path):
         return [Source(path)]
     if os.path.isdir(path):
-        found = [Source(str(file), in_folder=True) for file in _files_below(path)]
+        found = [Source(file, in_folder=True) for file in _files_below(path)]
         if not found:
             raise FileNotFoundError(f"the folder {path!r} holds no files")
         return found
@@ -168,14 +169,16 @@ def _expand_one(path: str) -> list[Source]:
     raise FileNotFoundError(f"there is no file {path!r}")
 
 
-def _files_below(folder: str) -> Iterator[Path]:
-    for path in sorted(Path(folder).iterdir()):
-        if path.name.startswith("."):
+def _files_below(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.startswith("."):
             continue
-        if path.is_dir():
-            yield from _files_below(str(path))
+        if entry.is_dir():
+            yield from _files_below(entry.path)
         else:
-            yield path
+            yield entry.path
 
 
 def check_encoding(encoding: str) -> str:
@@ -243,7 +246,9 @@ def read_whole(source: Source, encoding: str | None, max_bytes: int, on_guess: C
     """Return the text of a whole file."""
     with source.open() as stream:
         try:
-            raw = stream.read(max_bytes + 1)
+            raw = stream.read(min(_BUFFER, max_bytes + 1))  # more makes room for max_bytes each time
+            if len(raw) == _BUFFER:
+                raw += stream.read(max_bytes + 1 - _BUFFER)
         except _UNREADABLE as error:
             raise MalformedInput(f"the file is damaged or cut off ({error})") from error
     if len(raw) > max_bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from bayespa.corpus.documents import Document, Fields, Label
@@ -72,7 +72,8 @@ def read_file(source: Source, fields: Fields, report: Report) -> Iterator[Docume
     except MalformedInput as error:
         report(None, str(error))
     else:
-        yield Document(text, fields.make_label(Path(source.path).absolute().parent.name), source.name)
+        folder = os.path.basename(os.path.dirname(os.path.abspath(source.path)))
+        yield Document(text, fields.make_label(folder), source.name)
 
 
 def read_jsonl(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
