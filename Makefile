@@ -16,7 +16,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint wheel-test asan tsan bench docs clean preflight
+.PHONY: help demo test lint wheel-test asan tsan bench docs pages clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -48,6 +48,9 @@ bench:  ## measure speed, accuracy and memory beside other programs, in .venv-be
 docs: $(VENV)/.extra-docs  ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
 	@echo "documentation: build/docs/index.html"
+
+pages: $(VENV)/.extra-test  ## put what the examples of the documentation print and draw now into its pages
+	$(BIN)/python tools/pages.py README.md docs/*.md docs/guides/*.md
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) .venv-bench build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
