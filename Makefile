@@ -16,7 +16,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint wheel-test asan tsan bench docs pages clean preflight
+.PHONY: help demo test lint wheel-test asan tsan bench docs pages examples clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -52,9 +52,12 @@ docs: $(VENV)/.extra-docs  ## build the documentation into build/docs
 pages: $(VENV)/.extra-test  ## put what the examples of the documentation print and draw now into its pages
 	$(BIN)/python tools/pages.py README.md docs/*.md docs/guides/*.md
 
+examples: $(VENV)/.extra-test  ## run the notebooks of examples/ again and keep what they show
+	$(BIN)/python tools/notebooks.py examples/*.ipynb
+
 clean:  ## remove everything that was built
 	rm -rf $(VENV) .venv-bench build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
+	find src tests tools benchmarks docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment, in stamp files: a step runs again only when what it depends on has changed.
 preflight:
