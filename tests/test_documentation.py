@@ -29,6 +29,15 @@ def test_links_between_pages_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
 
 
+def test_licences_of_all_dependencies_are_listed():
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    lists = re.findall(r"^(?:dependencies|plot|data) = (.*)", settings, flags=re.MULTILINE)
+    listed = re.findall(r"^\| ([\w-]+) \|", (ROOT / "docs" / "licences.md").read_text(), flags=re.MULTILINE)
+    assert set(re.findall(r'"([\w-]+)>=', "".join(lists))) <= set(listed), (
+        "make licences lists them anew"
+    )
+
+
 def test_make_targets_that_pages_name_exist(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
