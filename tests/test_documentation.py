@@ -33,9 +33,7 @@ def test_licences_of_all_dependencies_are_listed():
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     lists = re.findall(r"^(?:dependencies|plot|data) = (.*)", settings, flags=re.MULTILINE)
     listed = re.findall(r"^\| ([\w-]+) \|", (ROOT / "docs" / "licences.md").read_text(), flags=re.MULTILINE)
-    assert set(re.findall(r'"([\w-]+)>=', "".join(lists))) <= set(listed), (
-        "make licences lists them anew"
-    )
+    assert set(re.findall(r'"([\w-]+)>=', "".join(lists))) <= set(listed), "make licences lists them anew"
 
 
 def test_make_targets_that_pages_name_exist(page):
