@@ -29,9 +29,10 @@ demo: $(VENV)/.extra-plot  ## learn 20 arXiv categories from a stream and write 
 test: $(VENV)/.extra-test  ## run the whole test suite
 	$(BIN)/pytest -n $(CORES) $(ARGS)
 
+# Old versions call what newer ones of others deprecate.
 lowest:  ## run the tests with the lowest versions that pyproject.toml allows, in .venv-lowest
 	mkdir -p build && $(PYTHON) tools/lowest.py >build/lowest.txt
-	PIP_CONSTRAINT=$(abspath build/lowest.txt) $(MAKE) VENV=.venv-lowest test
+	PIP_CONSTRAINT=$(abspath build/lowest.txt) $(MAKE) VENV=.venv-lowest ARGS="-W ignore::DeprecationWarning $(ARGS)" test
 
 coverage: $(VENV)/.extra-dev  ## run the tests and write build/coverage/index.html: lines and branches they reach
 	$(BIN)/pytest -n $(CORES) --cov=bayespa --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
