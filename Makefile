@@ -1,6 +1,7 @@
 # `make` lists the targets. Everything is installed into .venv, nothing elsewhere.
 #   PYTHON=python3.12   another interpreter (the environment is made again when its version changes)
 #   ARGS="-k random"    arguments for pytest or the demo
+#   LOCKED=1            install the versions of requirements/dev.lock, not the newest
 #   QUICK=1 PARTS="kernel prediction"    a benchmark of minutes, and only these parts of it
 PYTHON ?= python3
 VENV := .venv
@@ -12,11 +13,12 @@ INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install --no-com
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 # Where the published corpora are, if anywhere: the benchmarks read them.
 export BAYESPA_DATA ?= $(abspath $(wildcard ../shared/data))
+export PIP_CONSTRAINT ?= $(if $(LOCKED),$(abspath requirements/dev.lock))
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint wheel-test asan tsan bench docs clean preflight
+.PHONY: help demo test lowest coverage lint lock wheel-test asan tsan bench docs licences pages examples clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -26,6 +28,19 @@ demo: $(VENV)/.extra-plot  ## learn 20 arXiv categories from a stream and write 
 
 test: $(VENV)/.extra-test  ## run the whole test suite
 	$(BIN)/pytest -n $(CORES) $(ARGS)
+
+# Old versions call what newer ones of others deprecate.
+lowest:  ## run the tests with the lowest versions that pyproject.toml allows, in .venv-lowest
+	mkdir -p build && $(PYTHON) tools/lowest.py >build/lowest.txt
+	PIP_CONSTRAINT=$(abspath build/lowest.txt) $(MAKE) VENV=.venv-lowest ARGS="-W ignore::DeprecationWarning $(ARGS)" test
+
+coverage: $(VENV)/.extra-dev  ## run the tests and write build/coverage/index.html: lines and branches they reach
+	$(BIN)/pytest -n $(CORES) --cov=bayespa --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
+
+lock: $(VENV)/.extra-dev  ## write requirements/dev.lock: the versions of today that fit together, for every Python
+	$(INSTALL) uv
+	$(BIN)/python tools/install_build_tools.py --list | $(BIN)/uv pip compile --quiet --universal --python-version 3.10 \
+	  --no-header --no-annotate --upgrade --extra dev --extra docs --output-file requirements/dev.lock pyproject.toml -
 
 lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff check .
@@ -49,9 +64,18 @@ docs: $(VENV)/.extra-docs  ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
 	@echo "documentation: build/docs/index.html"
 
+licences: $(VENV)/.extra-test  ## list the licences of dependencies in docs/licences.md
+	$(BIN)/python tools/licences.py
+
+pages: $(VENV)/.extra-test  ## put what the examples of the documentation print and draw now into its pages
+	$(BIN)/python tools/pages.py README.md docs/*.md docs/guides/*.md
+
+examples: $(VENV)/.extra-test  ## run the notebooks of examples/ again and keep what they show
+	$(BIN)/python tools/notebooks.py examples/*.ipynb
+
 clean:  ## remove everything that was built
-	rm -rf $(VENV) .venv-bench build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV) .venv-bench .venv-lowest build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests tools benchmarks docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment, in stamp files: a step runs again only when what it depends on has changed.
 preflight:

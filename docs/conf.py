@@ -14,5 +14,5 @@ numpydoc_show_class_members = False  # estimators inherit dozens from scikit-lea
 _ROUTED = ("fit", "partial_fit", "predict", "decision_function", "score")
 autodoc_default_options = {"exclude-members": ", ".join(f"set_{method}_request" for method in _ROUTED)}
 html_theme = "alabaster"
-html_theme_options = {"page_width": "72rem"}
+html_theme_options = {"page_width": "72rem", "body_max_width": "54rem"}
 toc_object_entries_show_parents = "hide"

@@ -1,38 +1,39 @@
-"""Every Python example of the documentation runs, in order, as one program a page."""
+"""Every Python example of the documentation runs, as one program a page, and prints what the page shows."""
 
-import doctest
 import re
 from pathlib import Path
 
 import pytest
+from tools.pages import executed, pictures
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DRAWN_BY_HAND = {"architecture.svg"}
 
 
-@pytest.fixture(params=PAGES, ids=lambda page: page.name)
+@pytest.fixture(params=PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def page(request):
     return request.param
 
 
-def test_python_examples_run(page, tmp_path, monkeypatch):
+def test_examples_print_and_draw_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
-    namespace = {"__name__": "__main__"}
-    for block in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
-        blank = "\n" * text.count("\n", 0, block.start(1))  # so that a traceback names the line of the page
-        if block[1].startswith(">>>"):
-            example = doctest.DocTestParser().get_doctest(
-                block[1], namespace, page.name, str(page), len(blank)
-            )
-            assert doctest.DocTestRunner().run(example).failed == 0
-        else:
-            exec(compile(blank + block[1], str(page), "exec"), namespace)
+    assert executed(page) == text, f"python tools/pages.py {page.relative_to(ROOT)} makes the page agree"
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert set(pictures(text)) <= drawn | DRAWN_BY_HAND
 
 
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
+
+
+def test_licences_of_all_dependencies_are_listed():
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    lists = re.findall(r"^(?:dependencies|plot|data) = (.*)", settings, flags=re.MULTILINE)
+    listed = re.findall(r"^\| ([\w-]+) \|", (ROOT / "docs" / "licences.md").read_text(), flags=re.MULTILINE)
+    assert set(re.findall(r'"([\w-]+)>=', "".join(lists))) <= set(listed), "make licences lists them anew"
 
 
 def test_make_targets_that_pages_name_exist(page):

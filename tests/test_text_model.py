@@ -48,6 +48,31 @@ def test_numbers():
 
 
 @pytest.mark.parametrize(
+    ("labels", "target", "classes"),
+    [
+        ([1, 2, np.int64(1), 2], "class", ["1", "2"]),  # as in files: whole numbers are names
+        ([1.5, -1, float("nan"), -1.5], "number", []),
+        (["animals", float("nan"), "", "sky"], "class", ["animals", "sky"]),
+        (
+            [["animals"], {"sky", "far"}, np.array(["animals", "near"]), []],
+            "classes",
+            ["animals", "far", "sky", "near"],
+        ),
+    ],
+)
+def test_labels_come_in_all_forms_that_tables_have(labels, target, classes):
+    found = model().learn(TEXTS, labels * 20)
+    assert (found.target, found.classes.names) == (target, classes)
+
+
+def test_one_text_is_not_a_list_of_letters():
+    found = model().learn(TEXTS, CLASSES)
+    for use in (found.predict, found.predict_proba, found.count):
+        with pytest.raises(TypeError, match="give a list of texts"):
+            use("the cat")
+
+
+@pytest.mark.parametrize(
     "vectorizer",
     [
         CountVectorizer().fit(TEXTS),

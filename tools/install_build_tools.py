@@ -1,4 +1,7 @@
-"""Install what the build asks for into this environment: builds without isolation are incremental."""
+"""Install what the build asks for into this environment: builds without isolation are incremental.
+
+With --list, print all that it may ask for instead.
+"""
 
 import subprocess
 import sys
@@ -15,5 +18,8 @@ def install(requirements: Iterable[str]) -> None:
 
 
 builder = ProjectBuilder(".")
-install(builder.build_system_requires)
-install(builder.get_requires_for_build("editable"))  # cmake and ninja, where the system has none
+if "--list" in sys.argv:
+    print(*sorted({*builder.build_system_requires, "cmake", "ninja"}), sep="\n")
+else:
+    install(builder.build_system_requires)
+    install(builder.get_requires_for_build("editable"))  # cmake and ninja, where the system has none

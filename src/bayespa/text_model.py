@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from bayespa.corpus import Bag, BagVectorizer, Classes, Label, OnlineVocabulary, Target
+from bayespa.corpus.documents import Fields
 from bayespa.history import History
 from bayespa.linear import BayesPAClassifier, BayesPARegressor
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
@@ -141,7 +142,8 @@ class TextModel:
         ----------
         texts : sequence of n str, or of n Bag
         labels : sequence of n labels
-            Each a class (str), several (tuple of str), a number (float), or None where unknown.
+            Each a class (str or int), several (tuple, list or set of them), a number (float), or None, NaN or
+            an empty text where unknown.
 
         Returns
         -------
@@ -152,6 +154,7 @@ class TextModel:
 
     def count(self, texts: Sequence[Content]) -> sp.csr_matrix:
         """Count words and learn new ones: return (n, n_words) for `learn_counts`, which must come next."""
+        _require_several(texts)
         if self.vectorizer is None:
             self.vectorizer = self._default_vectorizer(texts)
         counts: sp.csr_matrix = getattr(self.vectorizer, "learn", self.vectorizer.transform)(texts)
@@ -179,6 +182,7 @@ class TextModel:
 
     def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], Classes]:
         """Return what labels are, the labels in this form, and all classes; nothing of the model changes."""
+        labels = [_label(label) for label in labels]
         target = self.target or _target_of(labels)
         labels = [_as_target(label, target, row) for row, label in enumerate(labels)]
         if target == "classes" and not KINDS[self.kind].several:
@@ -240,6 +244,7 @@ class TextModel:
 
     def _counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
         self._fitted()
+        _require_several(texts)
         counts: sp.csr_matrix = self.vectorizer.transform(texts)
         return counts
 
@@ -273,7 +278,7 @@ class TextModel:
         list of n classes, array of n numbers, or array of 0 and 1 of shape (n, n_classes)
         """
         assert self.target is not None  # it has learned
-        labels = [_as_target(label, self.target, row) for row, label in enumerate(labels)]
+        labels = [_as_target(_label(label), self.target, row) for row, label in enumerate(labels)]
         if self.target == "classes":
             known = set(self.classes.names)
             labels = [
@@ -379,26 +384,49 @@ class TextModel:
         return model
 
 
-def _target_of(labels: Sequence[Label]) -> Target:
+def _require_several(texts: Sequence[Content]) -> None:
+    if isinstance(texts, str):
+        raise TypeError(f"texts is one text, {texts[:40]!r}; give a list of texts, such as [text]")
+
+
+def _label(value: Any) -> Label | int:
+    """Return a label in the form that it would have if it came from a file; integers remain.
+
+    >>> [_label(value) for value in (["a", "b"], {"b", "a"}, np.int64(3), 0.5, float("nan"), "")]
+    [('a', 'b'), ('a', 'b'), 3, 0.5, None, None]
+    """
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    if type(value) is int:  # a class, or a number if the others are
+        return value
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
+    return Fields().make_label(list(value) if isinstance(value, tuple) else value)
+
+
+def _target_of(labels: Sequence[Label | int]) -> Target:
     """Return what the first label is."""
     for label in labels:
         if label is not None:
-            return "class" if isinstance(label, str) else "classes" if isinstance(label, tuple) else "number"
+            return (
+                "number" if isinstance(label, float) else "classes" if isinstance(label, tuple) else "class"
+            )
     raise ValueError(
         f"none of the first {len(labels)} documents has a label; give target= and, for classes, classes="
     )
 
 
-def _as_target(label: Label, target: Target, row: int) -> Label:
+def _as_target(label: Label | int, target: Target, row: int) -> Label:
     """Return a label in the form of the target."""
     if label is None:
         return None
+    if isinstance(label, int):
+        label = float(label) if target == "number" else str(label)
     if target == "classes" and isinstance(label, str):
         return (label,)
     if (target == "class") != isinstance(label, str) or (target == "classes") != isinstance(label, tuple):
         raise ValueError(
-            f"labels[{row}] is {label!r}, which does not fit target={target!r}; read all labels "
-            "with one target="
+            f"labels[{row}] is {label!r}, which does not fit target={target!r}; give all labels "
+            "one form, or say target="
         )
     return label
 

@@ -128,7 +128,7 @@ Counted = tuple[list[Document], sp.csr_matrix]  # a mini-batch, and its words
 def learn_stream(
     model: TextModel,
     documents: Iterable[Document],
-    interrupts: Interrupts,
+    interrupts: Interrupts | None = None,
     *,
     batch_size: int | None = None,
     ahead: bool = True,
@@ -143,8 +143,8 @@ def learn_stream(
     model : TextModel
         If it holds a run (``model.run``), the documents of that run are passed over.
     documents : iterable of Document
-    interrupts : Interrupts
-        Whose signals are obeyed between mini-batches.
+    interrupts : Interrupts, optional
+        Whose signals are obeyed between mini-batches; by default signals act as ever.
     batch_size : int, optional
         Documents of a mini-batch; by default the model's.
     ahead : bool
@@ -164,7 +164,19 @@ def learn_stream(
     ------
     Interrupted
         When model and vocabulary can be saved together.
+
+    Examples
+    --------
+    >>> from bayespa.datasets import load_arxiv_sample
+    >>> papers = load_arxiv_sample(subset="train")
+    >>> model = TextModel("linear", random_state=0)
+    >>> labelled = zip(papers.data, papers.labels, papers.ids)
+    >>> for run in learn_stream(model, (Document(text, labels[0], id) for text, labels, id in labelled)):
+    ...     pass
+    >>> run.documents, run.scores.summary()["accuracy"] > 0.5
+    (4000, True)
     """
+    interrupts = interrupts or Interrupts()
     run = Run(0, 0, None) if model.run is None else Run.from_state(model.run)
     stream = iter(documents)
     with interrupts.allowed():

@@ -51,8 +51,8 @@ def test_jsonl(tmp_path):
     assert contents == ["good", "escaped é 😀", "good"]
     expected = {
         2: "not JSON (Expecting ',' delimiter",
-        3: "no field 'text', only 'label'; name the right one",
-        4: "no field 'label', only 'text'; name it, or label=None for no labels",
+        3: "no field 'text', only 'label'; name it with text=",
+        4: "no field 'label', only 'text'; name it with label=, or label=None for no labels",
         5: "field 'text' is 3, not a text",
         6: "byte 11 (0xff) is not utf-8; name the right encoding=",
         7: "NUL at byte 12; is it text?",
@@ -112,8 +112,8 @@ def test_csv(tmp_path):
     ("text", "line", "message"),
     [
         ("", None, "the file is empty; its first line must name the columns"),
-        ("body,label\nx,a\n", 1, "no column 'text', only 'body', 'label'; name the right one"),
-        ("text\nx\n", 1, "no column 'label', only 'text'; name it, or label=None for no labels"),
+        ("body,label\nx,a\n", 1, "no column 'text', only 'body', 'label'; name it with text="),
+        ("text\nx\n", 1, "no column 'label', only 'text'; name it with label=, or label=None for no labels"),
         ("text,label,text\nx,a,y\n", 1, "2 columns are called 'text'"),
     ],
 )
@@ -269,7 +269,7 @@ def test_rows_of_tables(tmp_path):
         f"{path}, row 2: byte 1 of a text is not utf-8",
         f"{path}, row 3: field 'text' is None, not a text",
     ]
-    no_column = "no column 'topic', only 'text', 'label'; name it, or label=None for no labels"
+    no_column = "no column 'topic', only 'text', 'label'; name it with label=, or label=None for no labels"
     assert problems_of(path, label="topic") == ([], [(None, no_column)])
 
 
@@ -326,7 +326,7 @@ def test_the_next_file_is_read(tmp_path):
     problems = Problems()
     assert [d.content for d in read(tmp_path, problems=problems)] == ["x"]
     assert problems.first == [
-        Problem(str(tmp_path / "a.csv"), 1, "no column 'text', only 'no header'; name the right one")
+        Problem(str(tmp_path / "a.csv"), 1, "no column 'text', only 'no header'; name it with text=")
     ]
 
 

@@ -216,6 +216,7 @@ def test_new_labels(classifier):
         (np.zeros((0, 2)), [], {}, "minimum of 1 is required"),
         ([[1, 2]], [0], {"n_sweeps": 0}, "n_sweeps is 0"),
         ([[1, 2]], [0], {"burn_in": 4}, "burn_in is 4.* at most 3"),
+        (["a text"], [0], {}, "bayespa.TextModel, which reads texts"),
         ([[1, 2]], [0], {"cost": float("inf")}, "cost is inf"),
         ([[1, 2]], [0], {"eta": 1e-9}, "eta is 1e-09"),
         ([[1, 2]], [0], {"discount": 1.5}, "discount is 1.5"),

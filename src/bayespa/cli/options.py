@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 20  # malformed pieces of input that are reported one by one
 HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
 _PARAMETER = re.compile(  # of Python, as its messages name them
-    r"\b(classes|encoding|format|kind|label|separator|target|text)=('[^']*'|None|)|\bmin_count\b"
+    r"\b(classes|encoding|format|id|kind|label|separator|target|text)=('[^']*'|None|)|\bmin_count\b"
 )
 
 MODEL = click.argument("path", metavar="MODEL", type=click.Path(exists=True, dir_okay=False, path_type=Path))

@@ -108,7 +108,7 @@ def read(
     ...     [(d.content, d.label) for d in read(path, text="body", label="topic", problems=problems)]
     [('some words', 'a')]
     >>> problems.first[0].line, problems.first[0].message
-    (2, "no field 'body', only 'topic'; name the right one")
+    (2, "no field 'body', only 'topic'; name it with text=")
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r} is unknown; use one of {', '.join(FORMATS)}")

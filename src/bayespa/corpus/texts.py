@@ -118,12 +118,10 @@ def _strings(label: Label) -> tuple[str, ...]:
 def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:
     """Say that a field or column is missing, and what to do."""
     shown = ", ".join(map(repr, present[:10])) or "none"
-    use = (
-        "name the right one"
-        if name in fields.text or name == fields.id
-        else "name it, or label=None for no labels"
-    )
-    return f"no {what} {name!r}, only {shown}{', ...' if len(present) > 10 else ''}; {use}"
+    option = "text=" if name in fields.text else "id="
+    if name == fields.label:
+        option = "label=, or label=None for no labels"
+    return f"no {what} {name!r}, only {shown}{', ...' if len(present) > 10 else ''}; name it with {option}"
 
 
 def read_csv(source: Source, fields: Fields, report: Report) -> Iterator[Document]:

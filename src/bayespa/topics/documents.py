@@ -43,7 +43,15 @@ class Corpus:
                [256, 128,   0]], dtype=int32), [1.0, 0.001953125])
         """
         kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
-        X = check_array(X, accept_sparse="csr", dtype=kept, estimator=name)
+        try:
+            X = check_array(X, accept_sparse="csr", dtype=kept, estimator=name)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                "X holds texts, not counts of words; count them first (CountVectorizer), or use "
+                "bayespa.TextModel, which reads texts"
+            ) from error
         check_non_negative(X, name)
         X = sparse.csr_matrix(X)
         if not X.has_canonical_format or not X.data.all():

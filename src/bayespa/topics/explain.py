@@ -27,11 +27,11 @@ class WordPart:
     contribution: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """A decision as a sum over topics, and the same sum over words; largest contributions first.
 
-    ``print`` shows it as text, a notebook as two tables.
+    It shows itself as text of the largest parts, in a notebook as two tables.
     """
 
     target: Any  # the class, label or target that the decision is about
@@ -40,7 +40,7 @@ class Explanation:
     topics: tuple[TopicPart, ...]
     words: tuple[WordPart, ...]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [f"{self.target}: {self.decision:+.3f} ± {self.std:.3f}"]
         lines += [
             f"  {t.contribution:+.3f}  topic {t.topic}, {t.share:.0%} × {t.weight:+.3f}: {' '.join(t.words)}"
