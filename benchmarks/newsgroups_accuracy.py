@@ -1,4 +1,4 @@
-"""Accuracy and calibration of MedLDA and MedHDP on 20 Newsgroups, the paper's data, split by date.
+"""Accuracy and calibration of MedLDA, MedHDP and gMedLDA on 20 Newsgroups, the paper's data, split by date.
 
     python benchmarks/newsgroups_accuracy.py --data-home DATA [--holdout] [--seeds 5] [--only NAME]
 
@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from bayespa import MedHDPClassifier, MedLDAClassifier
+from bayespa import GibbsMedLDAClassifier, MedHDPClassifier, MedLDAClassifier
 from bayespa.datasets import fetch_20newsgroups
 from bayespa.inspect.calibration import reliability
 
@@ -48,7 +48,9 @@ SETTINGS = {
     "MedHDP, one-vs-rest": {"multi_class": "ovr"},
     "MedHDP, shared topics, paper's priors": HDP,
     "MedHDP, one-vs-rest, paper's priors": {**HDP, "multi_class": "ovr"},
+    "gMedLDA, shared topics": {},
 }
+KINDS = {"MedHDP": MedHDPClassifier, "gMedLDA": GibbsMedLDAClassifier}  # by the first word; MedLDA else
 
 
 def later_of_each_group(groups):
@@ -85,7 +87,7 @@ def main():
     for name, parameters in SETTINGS.items():
         if not name.startswith(options.only):
             continue
-        kind = MedHDPClassifier if name.startswith("MedHDP") else MedLDAClassifier
+        kind = KINDS.get(name.split(",")[0], MedLDAClassifier)
         accuracy, calibration, topics, seconds = [], [], [], []
         for seed in range(options.seeds):
             start = time.perf_counter()

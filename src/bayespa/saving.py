@@ -22,6 +22,7 @@ from bayespa.linear import (
 from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Posterior, Sticks
 from bayespa.text_model import TextModel
 from bayespa.topics import (
+    GibbsMedLDAClassifier,
     MedHDPClassifier,
     MedHDPRegressor,
     MedLDAClassifier,
@@ -38,6 +39,7 @@ ESTIMATORS: dict[str, type[Any]] = {
     for kind in (
         BayesPAClassifier,
         BayesPARegressor,
+        GibbsMedLDAClassifier,
         MedHDPClassifier,
         MedHDPRegressor,
         MedLDAClassifier,

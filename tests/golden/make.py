@@ -43,12 +43,16 @@ def models():
             vocabulary = OnlineVocabulary(30, min_count=2, fixed_width=kind == "linear")
             model = bayespa.TextModel(kind, vectorizer=vocabulary, **parameters)
             yield f"{kind}-{target}", model.learn(TEXTS, labels)
+    gibbs = bayespa.GibbsMedLDAClassifier(3, n_sweeps=8, burn_in=4, random_state=0)
+    yield "gibbs-medlda", gibbs.fit(COUNTS, TARGETS["class"])
     yield "online-hdp", bayespa.OnlineHDP(max_topics=4, batch_size=8, random_state=0).fit(COUNTS)
     yield "online-lda", bayespa.OnlineLDA(3, batch_size=8, random_state=0).fit(COUNTS)
 
 
 def said(model):
     """What a model says of the first six texts."""
+    if isinstance(model, bayespa.GibbsMedLDAClassifier):
+        return {"probabilities": model.predict_proba(COUNTS[:6]).tolist()}
     if not isinstance(model, bayespa.TextModel):
         return {"proportions": model.transform(COUNTS[:6]).tolist()}
     found = {"predicted": model.predict(TEXTS[:6])}

@@ -190,6 +190,16 @@ def test_a_callback_sees_every_sweep_and_can_stop_the_chain(corpus):
     assert "chain" not in model._posterior.parts
 
 
+def test_labels_come_in_after_half_of_the_burn_in(corpus):
+    def topics(y, n_sweeps):
+        model = GibbsMedLDAClassifier(4, n_sweeps=9, burn_in=6, random_state=0)
+        return model.fit(corpus.X, y, callback=lambda state: state.pass_index + 1 == n_sweeps).topic_word_
+
+    other = (corpus.y + 1) % 3
+    assert_array_equal(topics(corpus.y == 0, 3), topics(other == 0, 3))
+    assert (topics(corpus.y == 0, 4) != topics(other == 0, 4)).any()
+
+
 def test_a_batch_learner_does_not_go_on():
     assert not hasattr(GibbsMedLDAClassifier(), "partial_fit")
     assert not hasattr(GibbsMedLDAClassifier(), "merge")

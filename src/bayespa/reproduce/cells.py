@@ -7,9 +7,33 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+import sklearn
+
 import bayespa
+from bayespa import _native
+
+SHOW = {"cli", "inspect", "reproduce"}  # parts of the package that show what others compute,
+RUN = {"data.py", "methods.py", "training.py"}  # but for these of the last
+
+
+@lru_cache(maxsize=1)
+def code() -> str:
+    """Return a digest of all code that results come from: a run of other code is not taken for one of this.
+
+    >>> len(code())
+    64
+    """
+    found, package = hashlib.sha256(sklearn.__version__.encode()), Path(bayespa.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package)
+        if name.parts[0] not in SHOW or (name.parts[0] == "reproduce" and name.name in RUN):
+            found.update(str(name).encode() + path.read_bytes())
+    found.update(Path(_native.__file__).read_bytes())
+    return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -44,13 +68,13 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Say who this cell is: the same description under the same version gives the same key.
+        """Say who this cell is: the same description and the same code give the same key.
 
         >>> one, other = (Cell("paMedLDA", "sample", {"n_topics": 5}, seed=seed) for seed in (0, 1))
         >>> one.key == Cell("paMedLDA", "sample", {"n_topics": 5}, seed=0).key, one.key == other.key
         (True, False)
         """
-        text = json.dumps([bayespa.__version__, asdict(self)], sort_keys=True)
+        text = json.dumps([code(), asdict(self)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     @property

@@ -71,11 +71,9 @@ def curve(axes: Axes, x: str, y: str, runs: Runs, label: str, **style: Any) -> N
 
     The i-th points of all runs belong together; runs that stopped sooner stay at their last point.
     """
-    longest = max(len(run.points) for run in runs)
-    points = [[run.points[min(i, len(run.points) - 1)] for run in runs] for i in range(longest)]
     values = {
         name: np.array(
-            [[1.0 - p.score if name == "error" else getattr(p, name) for p in ps] for ps in points]
+            [[1.0 - p.score if name == "error" else getattr(p, name) for p in ps] for ps in runs.steps()]
         )
         for name in (x, y)
     }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
 from bayespa.reproduce.drawing import label_of, legend, panels, plain_numbers, style_of
@@ -64,8 +62,8 @@ def draw(runs: Runs) -> Figure:
             axes.errorbar(
                 [x.mean for x in topics],
                 [y.mean for y in values],
-                xerr=np.nan_to_num([x.sd for x in topics]),
-                yerr=np.nan_to_num([y.sd for y in values]),
+                xerr=[x.sd for x in topics],
+                yerr=[y.sd for y in values],
                 label=label_of(method),
                 capsize=2,
                 **style_of(method),

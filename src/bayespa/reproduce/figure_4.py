@@ -10,7 +10,7 @@ from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
 from bayespa.reproduce.drawing import curve, legend, numbered, panels, plain_numbers
 from bayespa.reproduce.experiment import ONLINE, Experiment, Plan, Table
-from bayespa.reproduce.runs import Runs, Spread
+from bayespa.reproduce.runs import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,8 +82,7 @@ def claims(runs: Runs) -> list[Claim]:
         fastest = SIZES[int(np.argmin([times[size].mean for size in SIZES]))]
         written = ", ".join(f"{_name(size)}: {time.text(1)}" for size, time in times.items())
         single, medium = own.of(batch_size=1), min(times[size].mean for size in MEDIUM)
-        both = own.of(batch_size=256).pairs(own.of(batch_size=None))
-        ratio = Spread.of(batch.first(one.last.score).seconds / one.last.seconds for one, batch in both)
+        ratio = own.of(batch_size=None).times_of(own.of(batch_size=256))
         found += [
             Claim(
                 f"{method}: medium sizes (|B| = 64, 256) converge faster than small and large ones.",

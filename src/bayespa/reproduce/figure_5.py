@@ -59,7 +59,7 @@ def draw(runs: Runs) -> Figure:
                     x,
                     [values[i, j].mean for j in SAMPLES],
                     width,
-                    yerr=np.nan_to_num([values[i, j].sd for j in SAMPLES]),
+                    yerr=[values[i, j].sd for j in SAMPLES],
                     label=f"I = {i}",
                     color=OKABE_ITO[place],
                     hatch=HATCHES[place],

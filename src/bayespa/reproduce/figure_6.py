@@ -73,10 +73,7 @@ def claims(runs: Runs) -> list[Claim]:
             for method in [other for other in others if other in runs.methods]:
                 both = runs.of(ours, data).pairs(runs.of(method, data))
                 gap = Spread.of(theirs.last.score - own.last.score for own, theirs in both)
-                ratio = Spread.of(
-                    theirs.first(own.last.score - COMPARABLE).seconds / own.last.seconds
-                    for own, theirs in both
-                )
+                ratio = runs.of(method, data).times_of(runs.of(ours, data), COMPARABLE)
                 found.append(
                     Claim(
                         f"{TITLES[data]}: {ours}-mt is about one order of magnitude faster than {method}-mt "

@@ -93,12 +93,11 @@ def as_html(experiment: Experiment, plan: Plan, claims: Sequence[Claim], table: 
 
 def _how(plan: Plan) -> str:
     settings = {"ours": "the defaults of this package", "paper": "the paper's hyper-parameters"}[plan.preset]
-    seeds = ", ".join(map(str, plan.seeds))
+    seeds = "one seed, 0"
+    if len(plan.seeds) > 1:
+        seeds = f"seeds {', '.join(map(str, plan.seeds))}; numbers are means ± standard deviations over seeds"
     only = f" Only {plan.documents} training documents were used." if plan.documents else ""
-    return (
-        f"Run with bayespa {bayespa.__version__} and {settings}, seeds {seeds}; numbers are means ± standard "
-        f"deviations over seeds.{only}"
-    )
+    return f"Run with bayespa {bayespa.__version__} and {settings}, {seeds}.{only}"
 
 
 def _rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayespa.reproduce.cells import Run
+from bayespa.reproduce.cells import Point, Run
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,23 @@ class Runs(tuple[Run, ...]):
     def seconds_to(self, score: float) -> Spread:
         """Return the time until a score was reached."""
         return Spread.of(run.first(score).seconds for run in self)
+
+    def steps(self) -> list[list[Point]]:
+        """Return the first points of all runs, the second ones, and so on; a run that ended stays there."""
+        longest = max(len(run.points) for run in self)
+        return [[run.points[min(i, len(run.points) - 1)] for run in self] for i in range(longest)]
+
+    def times_of(self, other: Runs, within: float = 0.0) -> Spread:
+        """Return how many times as long these take as others do in one pass, to be as good or nearly so.
+
+        It is means over seeds that are to be as good: whether each run reaches another is chance.
+        """
+        target = other.score(1).mean - within
+        one_pass = Spread.of(run.at(1).seconds for run in other).mean
+        for points in self.steps():
+            if Spread.of(point.score for point in points).mean >= target:
+                return Spread.of([Spread.of(point.seconds for point in points).mean / one_pass])
+        return Spread.of([np.inf])
 
     def passes_to_best(self, within: float) -> Spread:
         """Return the passes until each run's score was so near to its best."""

@@ -65,7 +65,10 @@ class Chain:
 
 @dataclass(frozen=True, kw_only=True)
 class GibbsMedLDA(MedLDA):
-    """MedLDA whose statistics are means over the sweeps of a chain, after `burn_in` sweeps."""
+    """MedLDA whose statistics are means over the sweeps of a chain, after `burn_in` sweeps.
+
+    The first half of these draws topics without labels, which would else hold on to the first that come.
+    """
 
     def prior(self, n_words: int) -> Joint:
         """Return the prior, and a chain that has not begun: weights of 0."""
@@ -105,6 +108,7 @@ class GibbsMedLDA(MedLDA):
         Documents whose tokens weigh the same are drawn together, given the topics of all others.
         """
         k, n_topics = np.arange(self.n_topics), self.n_topics
+        labels = batch.labels if index >= self.burn_in // 2 else np.full_like(batch.labels, np.nan)
         eta = self.prior(1)["topics"].concentration[0, 0]
         shares, margin = np.zeros((len(batch), n_topics)), np.zeros((len(batch), self.n_tasks))
         counts, topics = list(chain.counts), list(chain.topics)
@@ -131,7 +135,7 @@ class GibbsMedLDA(MedLDA):
                 self._tasks(
                     np.pad(chain.weights, [(0, 0), (0, 1)]),
                     np.zeros((self.n_tasks, n_topics + 1, n_topics + 1)),
-                    batch.labels[rows],
+                    labels[rows],
                 ),
                 Schedule(
                     free_sweeps=int(start is None),
@@ -198,6 +202,7 @@ class GibbsMedLDAClassifier(TopicClassifier):
         Dirichlet prior of a topic's words, rounded to a multiple of 2^-20.
     n_sweeps, burn_in : int
         Sweeps over the corpus, and how many of them are thrown away; what is learned are means over the rest.
+        The first half of those thrown away draws topics without labels: where the chain starts.
     multi_class : {"shared", "ovr"}
         All tasks share K topics (gMedLDA-mt), or each has K of its own.
     prediction_sweeps : int
@@ -258,7 +263,7 @@ class GibbsMedLDAClassifier(TopicClassifier):
         self,
         n_topics: int = 40,
         *,
-        cost: float = 128.0,
+        cost: float = 32.0,
         margin: float = 1.0,
         weight_scale: float = 0.05,
         bias_scale: float = 0.3,
