@@ -185,8 +185,10 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             topics = model.topic_word(posterior)
             if topics.shape[1:] != (self.n_features_in_,):
                 raise ValueError(f"topics have shape {topics.shape}, not (topics, {self.n_features_in_})")
-            if not (topics > 0.0).all():
-                raise ValueError("a topic has words that are less than impossible")
+            for topic, word in np.argwhere(~(topics > 0.0))[:1]:
+                raise ValueError(
+                    f"the concentration of word {word} in topic {topic} is {topics[topic, word]}"
+                )
 
     def _parts(self) -> list[tuple[TopicModel, Joint]]:
         """Return the topic models and their posteriors: one, or one a task."""
