@@ -69,9 +69,13 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     # Learning
 
+    def _value(self, name: str) -> Any:
+        """Return the value of a parameter; subclasses say what None stands for."""
+        return getattr(self, name)
+
     def _check_sampling(self) -> None:
         """Check the parameters that all topic models have."""
-        require_number("eta", self.eta, UNIT)
+        require_number("eta", self._value("eta"), UNIT)
         require_number("n_sweeps", self.n_sweeps, 1, whole=True)
         require_number("burn_in", self.burn_in, 0, self.n_sweeps - 1, whole=True)
         if self.batch_size is not None:
