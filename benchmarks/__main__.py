@@ -13,11 +13,12 @@ import time
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from benchmarks import accuracy, growth, guard, kernel, limit, page, prediction
+from benchmarks import accuracy, growth, guard, hdp_speed, kernel, limit, page, prediction
 from benchmarks.measure import fresh, machine, versions
 from benchmarks.settings import Settings
 
-PARTS = {module.__name__.split(".")[-1]: module for module in (kernel, limit, prediction, accuracy, growth)}
+MODULES = (kernel, hdp_speed, limit, prediction, accuracy, growth)
+PARTS = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 
 def main() -> None:

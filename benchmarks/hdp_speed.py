@@ -1,84 +1,126 @@
-"""Speed of the MedHDP estimator beside tomotopy's HDPModel: same corpus, same run, one core.
+"""Speed of the sampler that finds the number of topics: token-samples a CPU second, beside tomotopy's HDP.
 
-    python benchmarks/hdp_speed.py [--repeats 3]
-
-The unit is token-samples per CPU second: tokens times sweeps. Tokens are `[a-z]{2,}` without English stop
-words and words of fewer than 5 documents. Both programs start afresh in every repeat: ours learns one online
-pass with all that goes with it, tomotopy sweeps 20 times after 20 that are not timed, in which most of its
-topics are born. Goals: 1.0 of tomotopy's speed without labels and 0.3 with 20 tasks.
+The cost of a token-sample is proportional to the topics in use, so both programs start from the same number
+and keep about as many; how many each has in the end is said. tomotopy sweeps over the corpus from a random
+start, after sweeps that are not timed. Ours learns one online pass of the local step; the first mini-batch
+starts at random from as many topics, and topics that later ones bring are sampled but not kept.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import time
+from functools import partial
 
 import numpy as np
-import tomotopy
-from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import CountVectorizer
 
-from bayespa import MedHDPClassifier
-from bayespa.datasets import fetch_20newsgroups
+from bayespa.medhdp_step import HdpTopics, step
+from bayespa.medlda_step import Documents, Tasks
+from bayespa.posteriors import Sticks
+from benchmarks.corpora import Corpus, read, words
+from benchmarks.kernel import BATCH, COST, ETA, MARGIN, SETUPS, WEIGHT_SCALE
+from benchmarks.measure import Watch, in_turns, median_ratio
+from benchmarks.page import Part, Table
+from benchmarks.peers import have
+from benchmarks.settings import Settings
 
 ALPHA, GAMMA = 5.0, 1.0
+UNTIMED, TIMED = 10, 10  # sweeps of tomotopy
+
+Speed = tuple[float, float]  # token-samples a second, topics in use
 
 
-def read_corpus(data_home: str | None) -> tuple[csr_matrix, NDArray[np.int64]]:
-    news = fetch_20newsgroups("train", data_home=data_home)
-    vectorizer = CountVectorizer(token_pattern="[a-z]{2,}", stop_words="english", min_df=5, dtype=np.int32)
-    return vectorizer.fit_transform(news.data), news.target
+def ours(corpus: Corpus, n_topics: int, setup: str) -> Speed:
+    """Learn one pass from so many topics."""
+    n_tasks, schedule = SETUPS[setup]
+    n_docs, n_words = corpus.X.shape
+    labels = np.where(corpus.y[:, None] == np.arange(n_tasks), 1, -1).astype(np.float32)
+    dirichlet = np.full((n_words, n_topics), ETA, np.float32)
+    tables = np.zeros(n_topics)
+    precision = np.tile(np.eye(n_topics) / WEIGHT_SCALE**2, (n_tasks, 1, 1))
+    shift = np.zeros((n_tasks, n_topics))
+    own_variance = np.full(n_tasks, WEIGHT_SCALE**2)
+    watch, in_use = Watch(), []
+    for begin in range(0, n_docs, BATCH):
+        rows = slice(begin, begin + BATCH)
+        batch, totals = corpus.X[rows], dirichlet.sum(0, dtype=np.float64)
+        sticks = Sticks.prior(n_topics, GAMMA) + Sticks.statistics(tables)
+        known = np.linalg.inv(precision)
+        mean = np.pad(np.einsum("tjk,tk->tj", known, shift), [(0, 0), (0, 1)])
+        covariance = np.pad(known, [(0, 0), (0, 1), (0, 1)])  # without a bias new topics know of no other
+        tasks = Tasks(mean, covariance, labels[rows], np.full(n_tasks, COST), MARGIN)
+        random = np.random.default_rng(0).integers(n_topics, size=int(batch.sum()), dtype=np.uint32)
+        with watch:
+            documents = Documents.from_csr(batch)
+            topics = HdpTopics(
+                dirichlet=dirichlet[documents.vocabulary],
+                totals=totals,
+                u=sticks.u,
+                v=sticks.v,
+                own_variance=own_variance,
+                concentration=ALPHA,
+                stick_concentration=GAMMA,
+                start_concentration=GAMMA,
+                eta=ETA,
+                n_words=n_words,
+            )
+            result = step(documents, topics, tasks, schedule, start=random if begin == 0 else None)
+        kept = result.labelled if schedule.sweeps else result.free
+        dirichlet[documents.vocabulary] += (result.topic_word[:, :n_topics] / kept.n_kept).astype(np.float32)
+        tables += result.tables[:n_topics] / kept.n_kept
+        precision += kept.precision[:, :n_topics, :n_topics]
+        shift += kept.shift[:, :n_topics]
+        in_use.append(len(result.tables))
+    n_samples = corpus.n_tokens * (schedule.free_sweeps + schedule.sweeps)
+    return n_samples / watch.cpu, float(np.mean(in_use))
 
 
-def our_speed(counts: csr_matrix, labels: NDArray[np.float64], eta: float) -> tuple[float, int]:
-    """Return token-samples a second, and the number of topics."""
-    model = MedHDPClassifier(ALPHA, GAMMA, eta, random_state=1)
-    start = time.process_time()
-    model.partial_fit(counts, labels, classes=np.arange(20))
-    seconds = time.process_time() - start
-    first = counts[: model.first_batch_size].sum()
-    sweeps = first * model.first_sweeps + (counts.sum() - first) * 2 + counts.sum() * model.n_sweeps
-    return float(sweeps / seconds), model.n_topics_
+def theirs(texts: list[list[str]], n_topics: int) -> Speed:
+    """Sweep from so many topics."""
+    import tomotopy
 
-
-def their_speed(texts: list[list[str]], eta: float, n_sweeps: int = 20) -> tuple[float, int]:
-    model = tomotopy.HDPModel(alpha=ALPHA, gamma=GAMMA, eta=eta, seed=1)
+    model = tomotopy.HDPModel(initial_k=n_topics, alpha=ALPHA, gamma=GAMMA, eta=ETA, seed=1)
     for text in texts:
         model.add_doc(text)
-    model.train(n_sweeps, workers=1)
-    start = time.process_time()
-    model.train(n_sweeps, workers=1)
-    return float(model.num_words * n_sweeps / (time.process_time() - start)), model.live_k
+    model.train(UNTIMED, workers=1)
+    with Watch() as watch:
+        model.train(TIMED, workers=1)
+    return model.num_words * TIMED / watch.cpu, float(model.live_k)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Speed of MedHDP beside tomotopy's HDPModel.")
-    parser.add_argument("--data-home", help="folder of the corpora; by default BAYESPA_DATA")
-    parser.add_argument("--repeats", type=int, default=3)
-    args = parser.parse_args()
-    counts, groups = read_corpus(args.data_home)
-    texts = [[str(word) for word in np.repeat(row.indices, row.data)] or ["0"] for row in counts]
-    n_docs, n_words = counts.shape
-    print(f"{n_docs} documents, {n_words} words, {counts.sum()} tokens")
-    print(f"{'M samples/s':22}{'eta':>6}{'ours':>8}{'topics':>8}{'tomotopy':>10}{'topics':>8}{'ratio':>7}")
-    unknown = np.full(n_docs, np.nan)
-    for eta in (0.45, 0.05):
-        for row, labels in (("no labels", unknown), ("20 tasks", groups.astype(np.float64))):
-            pairs = []
-            for _ in range(args.repeats):
-                theirs, ours = their_speed(texts, eta), our_speed(counts, labels, eta)
-                pairs.append((ours, theirs))
-            speed, other = (
-                statistics.median(s for s, _ in column) / 1e6 for column in zip(*pairs, strict=True)
-            )
-            ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in pairs)
-            print(
-                f"{row:22}{eta:6}{speed:8.2f}{pairs[-1][0][1]:8}{other:10.2f}{pairs[-1][1][1]:8}{ratio:7.2f}",
-                flush=True,
-            )
+def run(settings: Settings) -> Part:
+    corpus = read("text", settings.data_home, quick=settings.quick)
+    return compare(corpus, (40,) if settings.quick else (20, 40, 80), settings)
 
 
-if __name__ == "__main__":
-    main()
+def compare(corpus: Corpus, topics: tuple[int, ...], settings: Settings) -> Part:
+    """Measure both for every number of topics to start from."""
+    texts = words(corpus.X)
+    ratios, absolute = [], []
+    for n_topics in topics:
+        programs = {setup: partial(ours, corpus, n_topics, setup) for setup in SETUPS}
+        if have("tomotopy"):
+            programs["tomotopy HDP"] = partial(theirs, texts, n_topics)
+        found = in_turns(programs, settings.repeats)
+        speeds = {name: [speed for speed, _ in values] for name, values in found.items()}
+        in_use = {name: values[-1][1] for name, values in found.items()}
+        if "tomotopy HDP" in found:
+            ratios += [
+                [
+                    f"MedHDP, {setup}",
+                    "tomotopy HDP",
+                    in_use[setup],
+                    in_use["tomotopy HDP"],
+                    median_ratio(speeds[setup], speeds["tomotopy HDP"]),
+                    f"One core, CPU time, both from {n_topics} topics, alpha {ALPHA:g}, gamma {GAMMA:g}, "
+                    f"eta {ETA:g}" + (": it has no labels." if SETUPS[setup][0] else "."),
+                ]
+                for setup in SETUPS
+            ]
+        absolute += [[name, in_use[name], statistics.median(values) / 1e6] for name, values in speeds.items()]
+    columns = ["ours", "theirs", "our topics", "their topics", "ratio", "compared"]
+    return Part(
+        "Kernel of the hierarchical Dirichlet process",
+        f"{(__doc__ or '').strip()}\n\n{corpus.describe()}.",
+        [Table("Hierarchical Dirichlet process: token-samples a second", columns, ratios)],
+        absolute=[Table("Million token-samples a CPU second", ["program", "topics", "speed"], absolute)],
+    )

@@ -33,7 +33,6 @@ SETUPS = {
 PAIRS = [
     ("no labels", "tomotopy LDA", 0, "latent Dirichlet allocation by both"),
     ("no labels", "lda", 0, "latent Dirichlet allocation by both"),
-    ("no labels", "tomotopy HDP", 0, "it starts from K topics and chooses their number itself, ours keeps K"),
     ("1 task", "tomotopy LDA", 0, "ours learns two classes, it has no labels"),
     ("1 task", "tomotopy SLDA", 1, "two classes by both"),
     ("20 tasks", "tomotopy LDA", 0, "ours learns 20 classes, it has no labels"),
@@ -80,8 +79,6 @@ def _tomotopy_model(kind: str, n_topics: int, n_tasks: int) -> Any:
         return tomotopy.SLDAModel(k=n_topics, vars="b" * n_tasks, seed=1)
     if kind == "PLDA":
         return tomotopy.PLDAModel(latent_topics=max(0, n_topics - n_tasks), topics_per_label=1, seed=1)
-    if kind == "HDP":
-        return tomotopy.HDPModel(initial_k=n_topics, seed=1)
     return tomotopy.LDAModel(k=n_topics, seed=1)
 
 

@@ -38,9 +38,9 @@ class Watch:
         self.wall += time.perf_counter()
 
 
-def in_turns(programs: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+def in_turns(programs: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
     """Run the programs one after the other, round after round: a busy machine slows all alike."""
-    values: dict[str, list[float]] = {name: [] for name in programs}
+    values: dict[str, list[T]] = {name: [] for name in programs}
     for _ in range(repeats):
         for name, run in programs.items():
             values[name].append(run())

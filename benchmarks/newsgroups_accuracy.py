@@ -27,7 +27,7 @@ PAPER = {
     "topic_estimate": "geometric",
     "batch_size": 512,
 }
-HDP = {  # the paper's priors; topics of such smooth words are found by their labels, or not at all
+HDP_PRIORS = {  # the paper's; topics of such smooth words are found by their labels, or not at all
     "concentration": 5.0,
     "stick_concentration": 1.0,
     "eta": 0.45,
@@ -45,9 +45,8 @@ SETTINGS = {
     "paper, shared topics, J = 5": {**PAPER, "n_sweeps": 5, "burn_in": 0},
     "MedHDP, shared topics": {},
     "MedHDP, shared topics, I = 1": {"n_iterations": 1},
-    "MedHDP, one-vs-rest": {"multi_class": "ovr"},
-    "MedHDP, shared topics, paper's priors": HDP,
-    "MedHDP, one-vs-rest, paper's priors": {**HDP, "multi_class": "ovr"},
+    "MedHDP, one-vs-rest": {"multi_class": "ovr"},  # whose defaults are the paper's priors
+    "MedHDP, shared topics, paper's priors": HDP_PRIORS,
     "gMedLDA, shared topics": {},
 }
 KINDS = {"MedHDP": MedHDPClassifier, "gMedLDA": GibbsMedLDAClassifier}  # by the first word; MedLDA else

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import accuracy, growth, guard, kernel, limit, measure, page, prediction
+from benchmarks import accuracy, growth, guard, hdp_speed, kernel, limit, measure, page, prediction
 from benchmarks.corpora import Corpus, read, words
 from benchmarks.methods import method
 from benchmarks.settings import Settings
@@ -119,14 +119,26 @@ def test_missing_corpora_are_replaced_and_named(tmp_path):
     assert [len(text) for text in words(corpus.X[:3])] == corpus.X[:3].sum(axis=1).ravel().tolist()[0]
 
 
-def test_the_kernel_without_peers(monkeypatch):
-    monkeypatch.setattr(kernel, "have", lambda package: False)
+@pytest.fixture
+def made_up():
     rng = np.random.default_rng(0)
     X = csr_matrix(random_array((200, 300), density=0.1, rng=rng, data_sampler=lambda size: np.full(size, 2)))
     y = rng.integers(20, size=200)
-    part = kernel.compare(
-        Corpus("made up", X.astype(np.int32), y, X[:0], y[:0]), (8, 12), Settings(quick=True)
-    )
+    return Corpus("made up", X.astype(np.int32), y, X[:0], y[:0])
+
+
+def test_the_kernel_without_peers(monkeypatch, made_up):
+    monkeypatch.setattr(kernel, "have", lambda package: False)
+    part = kernel.compare(made_up, (8, 12), Settings(quick=True))
     assert [row[:2] for row in part.ratios[0].rows] == [[setup, "itself"] for setup in kernel.SETUPS]
     assert all(value > 0 for row in part.absolute[0].rows for value in row[2:])
-    assert f"{X.sum():,.0f} tokens" in part.about
+    assert f"{made_up.n_tokens:,} tokens" in part.about
+
+
+def test_the_kernel_that_finds_topics_beside_one_that_has_as_many(monkeypatch, made_up):
+    monkeypatch.setattr(hdp_speed, "have", lambda package: True)
+    monkeypatch.setattr(hdp_speed, "theirs", lambda texts, n_topics: (1e-9, float(n_topics)))
+    part = hdp_speed.compare(made_up, (8,), Settings(quick=True))
+    assert [row[0] for row in part.ratios[0].rows] == [f"MedHDP, {setup}" for setup in kernel.SETUPS]
+    assert all(row[2] >= row[3] == 8 and row[4] > 1 for row in part.ratios[0].rows)
+    assert [row[0] for row in part.absolute[0].rows] == [*kernel.SETUPS, "tomotopy HDP"]

@@ -69,7 +69,7 @@ def test_topics_without_labels(tmp_path, kind):
         with pytest.raises(ModelFileError, match=match):
             bayespa.load(forged(bad, arrays, tmp_path / "b"))
     topics = {name: -a if name.endswith(("concentration", "counts")) else a for name, a in arrays.items()}
-    refused = "less than impossible" if kind is bayespa.OnlineLDA else "does not describe a model"
+    refused = r"of word 0 in topic 0 is -" if kind is bayespa.OnlineLDA else r"tokens\[0\] is .* sums to -"
     with pytest.raises(ModelFileError, match=refused):
         bayespa.load(forged(state, topics, tmp_path / "b"))
 
@@ -86,6 +86,37 @@ def test_a_model_of_a_whole_corpus(tmp_path, multi_class):
     np.testing.assert_array_equal(loaded.coef_cov_, model.coef_cov_)
     bayespa.save(loaded, tmp_path / "b")
     assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("counts", lambda a: -a, r"tokens\[0\] is \d.* in counts sums to -\d"),
+        ("counts", lambda a: np.roll(a, 1, axis=1), r"tokens\[0\] is .* both must be the same and positive"),
+        (
+            "counts",
+            lambda a: a + 1e3 * np.eye(6)[:, :1] - 1e3 * np.eye(6)[:, 1:2],
+            "of word 1 in topic 0 is -",
+        ),
+        (
+            "counts",
+            lambda a: a[:, 1:],
+            r"counts has shape \(6, \d+\) .*; \d+ topics of 6 words in 3 tasks need",
+        ),
+        ("counts", lambda a: np.full_like(a, np.nan), r"counts\[0, 0\] is nan"),
+        ("ids", lambda a: 0 * a, r"ids are \[0, 0.*different numbers from 0 to \d"),
+        ("ids", lambda a: a + 0.5, "ids has shape .* and type float64; .* int64"),
+        ("next_id", lambda a: 0 * a, "different numbers from 0 to -1"),
+        ("tables", lambda a: a - 1e3, r"tables\[0\] is -\d.*; it must not be negative"),
+    ],
+)
+def test_forged_topics_are_refused_by_name_and_place(name, change, message, tmp_path):
+    model, X, y = MODELS["medhdp"]
+    bayespa.save(model.fit(X, y), tmp_path / "a")
+    state, arrays = files.read(tmp_path / "a")
+    arrays = {key: change(a) if key.endswith(f".topics.{name}") else a for key, a in arrays.items()}
+    with pytest.raises(ModelFileError, match=f"{message}.*another copy"):
+        bayespa.load(forged(state, arrays, tmp_path / "b"))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -45,6 +45,10 @@ class Local(Generic[S]):
     objective: float  # this batch's part of what learning minimises
     n_examples: int
 
+    def after(self, before: Self) -> Self:
+        """Return what counts of this step if it repeats another: all of it, unless a subclass says less."""
+        return self
+
 
 class Model(Protocol[P_contra, B_contra, S]):
     """What `rounds` and `learn` need of a model. It holds hyper-parameters and changes nothing."""
@@ -161,7 +165,7 @@ def rounds(
                 current -= learned[batch_index]
             current += local.statistics
             for iteration in range(1, n_iterations):
-                again = model.local_step(current, batch, index + iteration)
+                again = model.local_step(current, batch, index + iteration).after(local)
                 current -= local.statistics
                 current += again.statistics
                 local = again

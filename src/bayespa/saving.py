@@ -125,7 +125,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         RecursionError,
         OverflowError,
     ) as error:
-        raise ModelFileError(f"{os.fspath(path)} does not describe a model ({error})") from error
+        raise ModelFileError(
+            f"{os.fspath(path)} does not describe a model ({error}); use another copy of it, or train anew"
+        ) from error
 
 
 # Estimators: their parameters, and what they have learned.

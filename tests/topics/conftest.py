@@ -11,7 +11,13 @@ from bayespa.datasets import make_topic_corpus
 from bayespa.posteriors import Joint
 
 # What a model is made of in the battery, given how many topics it may have (None: any number).
-HDP = {"first_batch_size": None, "first_sweeps": 40, "min_tokens": 0.0}
+HDP = {
+    "eta": 0.05,
+    "start_concentration": 100.0,
+    "first_batch_size": None,
+    "first_sweeps": 40,
+    "min_tokens": 0.0,
+}
 MODELS = {
     MedLDAClassifier: lambda n: {"n_topics": n or 8, "batch_size": 64},
     MedHDPClassifier: lambda n: {"max_topics": n, "batch_size": 64, **HDP},
@@ -61,7 +67,7 @@ def word_counts():
     """How often each word was learned, in all topics together, (W,)."""
 
     def word_counts(model):
-        prior = np.rint(model.eta * 2**20) / 2**20
+        prior = np.rint(model._value("eta") * 2**20) / 2**20
         return (model.topic_word_ - prior).sum(axis=0)
 
     return word_counts

@@ -152,6 +152,20 @@ def test_merge_of_strangers_joins_topics_that_are_alike(corpus):
 
 
 @pytest.mark.parametrize(
+    ("multi_class", "values"),
+    [
+        ("shared", {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0, "cost": 256.0}),
+        ("ovr", {"eta": 0.45, "first_sweeps": 3, "start_concentration": 1000.0, "cost": 512.0}),
+    ],
+)
+def test_none_stands_for_what_multi_class_needs(corpus, multi_class, values, state):
+    silent = MedHDPClassifier(multi_class=multi_class, random_state=0)
+    said = MedHDPClassifier(multi_class=multi_class, random_state=0, **values)
+    assert state(silent.fit(corpus.X, corpus.y)) == state(said.fit(corpus.X, corpus.y))
+    assert silent.score(corpus.X_test, corpus.y_test) > 0.85
+
+
+@pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"concentration": 0.0}, "concentration is 0"),
@@ -159,6 +173,8 @@ def test_merge_of_strangers_joins_topics_that_are_alike(corpus):
         ({"max_topics": 0}, "max_topics is 0"),
         ({"first_batch_size": 1.5}, "first_batch_size is 1.5"),
         ({"first_sweeps": 0}, "first_sweeps is 0"),
+        ({"start_concentration": 0.0}, "start_concentration is 0"),
+        ({"eta": 0.0}, "eta is 0"),
         ({"min_tokens": np.nan}, "min_tokens is nan"),
     ],
     ids=str,

@@ -101,6 +101,17 @@ def test_probabilities_are_calibrated(classifier):
     assert abs(probability.max(axis=1).mean() - hit.mean()) < 0.06
 
 
+@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
+def test_evidence_of_calibration_is_older_than_the_labels(classifier, corpus, multi_class, state):
+    """A second iteration knows the labels; what it would predict is no evidence of how predictions fare."""
+    once = classifier(multi_class=multi_class, n_iterations=1).fit(corpus.X[:128], corpus.y[:128])
+    twice = copy.deepcopy(once).set_params(n_iterations=2)
+    for model in (once, twice):
+        model.partial_fit(corpus.X[128:192], corpus.y[128:192])
+    assert state(once) != state(twice)
+    assert once._posterior["temperature"] == twice._posterior["temperature"]
+
+
 # What a model shows
 
 

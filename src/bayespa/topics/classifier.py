@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,22 +22,20 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# What serves a topic model of one task is not what serves one whose topics serve all.
-_SCALES = {
-    "shared": {"cost": 256.0, "weight_scale": 0.05, "bias_scale": 0.3},
-    "ovr": {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0},
-}
-
-
 class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     """Classes are tasks, whose largest margin decides; subclasses say what the topics are."""
 
     _regression = False
     classes_: NDArray[Any]
+    # What serves a topic model of one task is not what serves one whose topics serve all.
+    _defaults: ClassVar[dict[str, dict[str, Any]]] = {
+        "shared": {"cost": 256.0, "weight_scale": 0.05, "bias_scale": 0.3},
+        "ovr": {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0},
+    }
 
-    def _scale(self, name: str) -> Any:
-        value = super()._scale(name)
-        return _SCALES[self.multi_class][name] if value is None else value
+    def _value(self, name: str) -> Any:
+        value = super()._value(name)
+        return self._defaults[self.multi_class].get(name) if value is None else value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -41,14 +41,10 @@ class TopicEstimator(TopicTransformer):
     def _topic_model(self, **shared: Any) -> TopicModel:
         """Check the parameters that only this model has, and return it."""
 
-    def _scale(self, name: str) -> Any:
-        """Return the value of a parameter of the loss or the weights."""
-        return getattr(self, name)
-
     def _model(self, n_tasks: int, calibration: Calibration, key: int) -> TopicModel | OneVsRest:
         """Check the parameters and return the model they describe."""
         require_choice("multi_class", self.multi_class, ("shared", "ovr"))
-        scales = {name: self._scale(name) for name in ("cost", "weight_scale", "bias_scale")}
+        scales = {name: self._value(name) for name in ("cost", "weight_scale", "bias_scale")}
         for name, value in scales.items():
             require_number(name, value, 0.0, open_=name != "bias_scale")
         require_number("margin", self.margin, 0.0, open_=not self._regression)
@@ -61,7 +57,7 @@ class TopicEstimator(TopicTransformer):
         shared = self.multi_class == "shared"
         model = self._topic_model(
             n_tasks=n_tasks if shared else 1,
-            eta=float(self.eta),
+            eta=float(self._value("eta")),
             **{name: float(value) for name, value in scales.items()},
             margin=float(self.margin),
             regression=self._regression,

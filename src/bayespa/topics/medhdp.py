@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ class HdpTransformer(TopicTransformer):
     def _check_topics(self) -> dict[str, Any]:
         """Check the parameters that say how topics are born and die, and return them."""
         for name in ("concentration", "stick_concentration", "start_concentration"):
-            require_number(name, getattr(self, name), 0.0, open_=True)
-        require_number("first_sweeps", self.first_sweeps, 1, whole=True)
+            require_number(name, self._value(name), 0.0, open_=True)
+        require_number("first_sweeps", self._value("first_sweeps"), 1, whole=True)
         require_number("min_tokens", self.min_tokens, 0.0)
         for name in ("max_topics", "first_batch_size"):
             if getattr(self, name) is not None:
@@ -34,8 +34,8 @@ class HdpTransformer(TopicTransformer):
         return {
             "concentration": float(self.concentration),
             "stick_concentration": float(self.stick_concentration),
-            "start_concentration": float(self.start_concentration),
-            "first_sweeps": int(self.first_sweeps),
+            "start_concentration": float(self._value("start_concentration")),
+            "first_sweeps": int(self._value("first_sweeps")),
             "min_tokens": float(self.min_tokens),
             "max_topics": self.max_topics,
         }
@@ -79,6 +79,13 @@ class MedHDPEstimator(HdpTransformer, TopicEstimator):
         return MedHDP(**self._check_topics(), **shared)
 
 
+# Topics of one task are few, smooth and found by its labels; those of all tasks are found before labels.
+_TOPICS = {
+    "shared": {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0},
+    "ovr": {"eta": 0.45, "first_sweeps": 3, "start_concentration": 1000.0},
+}
+
+
 class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     """Classifier that learns topics, and how many, from a stream, and decides by them: online MedHDP.
 
@@ -89,9 +96,9 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         shares of the topics in all documents.
     stick_concentration : float
         γ: how readily topics are born. The more of it, the more topics share the documents.
-    eta : float
+    eta : float or None
         η, the Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more
-        topics, of fewer words each.
+        topics, of fewer words each. None: 0.05, and 0.45 one-vs-rest.
     max_topics : int or None
         After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
     cost : float or None
@@ -115,13 +122,14 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         Documents of the first mini-batch, if that is more than `batch_size`: topics are found where there is
         enough to see. `fit` takes them from its documents; a stream should hand so many to the first call of
         `partial_fit`, which can only learn what it is given.
-    first_sweeps : int
+    first_sweeps : int or None
         Sweeps over the first mini-batch without labels, before the `n_sweeps` with them. To find out how many
-        topics there are, give it more of both: 4096 documents and 200 sweeps.
-    start_concentration : float
+        topics there are, give it more of both: 4096 documents and 200 sweeps. None: 100, and 3 one-vs-rest.
+    start_concentration : float or None
         γ in the very first sweep, where the chain of the first mini-batch starts. The law of the samples has
         `stick_concentration`; but a chain that starts with many topics loses those that it has no use for,
-        and one that starts with few is slow to split them. The paper's choice is `stick_concentration`.
+        and one that starts with few is slow to split them. The paper's choice is `stick_concentration`. None:
+        100, and 1000 one-vs-rest.
     min_tokens : float
         A topic that holds fewer tokens after a mini-batch, and less than a thousandth of all, is removed with
         what it holds. 0: only topics that hold nothing are removed.
@@ -213,11 +221,15 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     600
     """
 
+    _defaults: ClassVar = {
+        kind: {**OnlineTopicClassifier._defaults[kind], **topics} for kind, topics in _TOPICS.items()
+    }
+
     def __init__(
         self,
         concentration: float = 5.0,
         stick_concentration: float = 1.0,
-        eta: float = 0.05,
+        eta: float | None = None,
         max_topics: int | None = None,
         *,
         cost: float | None = None,
@@ -229,8 +241,8 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         burn_in: int = 2,
         batch_size: int | None = 256,
         first_batch_size: int | None = 2048,
-        first_sweeps: int = 100,
-        start_concentration: float = 100.0,
+        first_sweeps: int | None = None,
+        start_concentration: float | None = None,
         min_tokens: float = 20.0,
         n_passes: int = 1,
         sampler: Literal["collapsed", "augmented"] = "collapsed",
@@ -282,16 +294,6 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
 
     Parameters
     ----------
-    concentration : float
-        α: the more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
-        shares of the topics in all documents.
-    stick_concentration : float
-        γ: how readily topics are born. The more of it, the more topics share the documents.
-    eta : float
-        η, the Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more
-        topics, of fewer words each.
-    max_topics : int or None
-        After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
     cost : float
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
         evidence the labels of a document are.
@@ -302,88 +304,23 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     bias_scale : float
         Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
         one.
-    n_iterations : int
-        I, how often local and global step alternate within a mini-batch.
-    n_sweeps, burn_in : int
-        J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
-    batch_size : int or None
-        Documents of a mini-batch. None: all at once, which is batch MedHDP and needs many `n_sweeps`, or
-        some `n_passes`.
-    first_batch_size : int or None
-        Documents of the first mini-batch, if that is more than `batch_size`: topics are found where there is
-        enough to see. `fit` takes them from its documents; a stream should hand so many to the first call of
-        `partial_fit`, which can only learn what it is given.
-    first_sweeps : int
-        Sweeps over the first mini-batch without labels, before the `n_sweeps` with them. To find out how many
-        topics there are, give it more of both: 4096 documents and 200 sweeps.
-    start_concentration : float
-        γ in the very first sweep, where the chain of the first mini-batch starts. The law of the samples has
-        `stick_concentration`; but a chain that starts with many topics loses those that it has no use for,
-        and one that starts with few is slow to split them. The paper's choice is `stick_concentration`.
-    min_tokens : float
-        A topic that holds fewer tokens after a mini-batch, and less than a thousandth of all, is removed with
-        what it holds. 0: only topics that hold nothing are removed.
-    n_passes : int
-        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
-        counts twice.
-    sampler : {"collapsed", "augmented"}
-        With the augmenting variables integrated out [MED-3], or drawn as in the paper [MED-1]. Both have one
-        target.
-    classifier : {"gibbs", "averaging"}
-        The loss of weights drawn from the posterior, or of their mean.
-    multi_class : {"shared", "ovr"}
-        All tasks share topics, or each has topics of its own, and a number of them.
-    discount : float
-        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
-        drift.
-    label_free : float
-        Share of the weights' statistics that comes from topics sampled before labels are looked at, as a
-        prediction has them; the paper's value is 0.
-    topic_estimate : {"mean", "geometric"}
-        Predict with E Φ or with exp(E log Φ). Learning integrates Φ out.
-    prediction_sweeps : int
-        Gibbs sweeps over a document to predict; the first quarter is burn-in.
-    random_state : int, RandomState, Generator or None
-        Seed. The same seed gives the same bits for any `n_jobs` and on any CPU.
-    n_jobs : int or None
-        Threads: None is 1, -1 all processors.
-    verbose : int
-        1 reports a pass in ten lines, 2 every mini-batch.
+    concentration, stick_concentration, eta, max_topics, start_concentration, min_tokens
+        What topics there are: as in MedHDPClassifier, but the same for any `multi_class`.
+    n_iterations, n_sweeps, burn_in, batch_size, first_batch_size, first_sweeps, n_passes, prediction_sweeps
+        How long documents are sampled; likewise.
+    sampler, classifier, multi_class, discount, label_free, topic_estimate
+        What is learned from the samples; likewise.
+    random_state, n_jobs, verbose
+        How the program runs; likewise.
 
     Attributes
     ----------
-    topic_word_ : (K, n_words) array
-        Concentrations Δ of the K topics, the largest first; one-vs-rest stacks those of all tasks.
-    components_ : (K, n_words) array
-        The topics' mean, as of scikit-learn's LatentDirichletAllocation.
-    coef_, coef_cov_ : (T, K) and (T, K, K) arrays
-        Mean and covariance of the weights; in one-vs-rest, of each task's own topics, and 0 where a task has
-        fewer topics than another.
-    n_topics_ : int
-        K, the topics in use; in one-vs-rest, of all tasks together.
-    topic_ids_ : (K,) array of int64
-        A number for each topic that it keeps from birth to death, whatever its place among the others; in
-        one-vs-rest each task numbers its own.
-    topic_tokens_ : (K,) array
-        Words that each topic has learned, in the order of `topic_ids_`.
-    stick_ : Sticks, or list of them
-        Posterior of the sticks that the shares of the topics are broken from, in the order of `topic_ids_`;
-        in one-vs-rest one for each task.
-    n_documents_seen_ : int
-        Documents learned.
+    n_topics_, topic_ids_, topic_tokens_, stick_, topic_word_, components_, coef_, coef_cov_
+        Topics and weights, as of MedHDPClassifier.
+    n_documents_seen_, n_features_in_ : int
+        Documents learned, and words known.
     objective_ : list of float
         Of every mini-batch, its expected loss [MED-8] per document when it was learned.
-    n_features_in_ : int
-        Words known.
-
-    Notes
-    -----
-    Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to 512 tokens
-    of equal weight (a power of two), which count by that weight; whole counts are best, so use
-    CountVectorizer, not TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
-
-    A prediction depends on the document, the model and `random_state` alone, not on what else is predicted
-    with it.
 
     References
     ----------

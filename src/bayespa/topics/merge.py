@@ -19,7 +19,7 @@ def require_mergeable(mine: Any, theirs: Any) -> None:
         raise TypeError(f"cannot merge {type(mine).__name__} with {type(theirs).__name__}")
     check_is_fitted(theirs)
     for name in mine._merged_alike:
-        a, b = getattr(mine, name), getattr(theirs, name)
+        a, b = mine._value(name), theirs._value(name)
         if a != b:
             raise ValueError(f"{name} is {a!r} here and {b!r} there; only models with equal parameters merge")
     for a, b in zip(

@@ -35,6 +35,11 @@ class Progressive(Local[Joint]):
 
     margin: Floats  # (n, T)
 
+    def after(self, before: Progressive) -> Progressive:
+        """Keep what was predicted before labels were learned, and what it says of the temperature."""
+        first = {name: part for name, part in before.statistics.parts.items() if name == "temperature"}
+        return replace(self, statistics=Joint(**{**self.statistics.parts, **first}), margin=before.margin)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TopicModel(ABC):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.posteriors import Sticks
+from bayespa.posteriors.posterior import finite
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -272,34 +273,37 @@ class TopicSums:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Make the sums that `to_arrays` returned."""
-        counts, shift = arrays["counts"], arrays["shift"]
-        n, n_tasks = len(arrays["ids"]), len(shift)
-        shapes = {
-            "ids": (n,),
-            "next_id": (1,),
-            "tokens": (n,),
-            "tables": (n,),
-            "counts": (len(counts), n),
-            "shift": (n_tasks, n + 1),
-            "precision": (n_tasks, n + 1, n + 1),
-        }
-        for name, shape in shapes.items():
-            if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
-                raise ValueError(f"{name} must have shape {shape} and be finite; it has {arrays[name].shape}")
-        ids, next_id = arrays["ids"], int(arrays["next_id"][0])
-        if (
-            len(np.unique(ids)) != n
-            or not ((ids >= 0) & (ids < next_id)).all()
-            or arrays["tables"].min(initial=0) < 0
-        ):
+        """Make the sums that `to_arrays` returned, checking them like any input."""
+        empty = cls(0, 0).to_arrays()
+        if set(arrays) != set(empty):
+            raise ValueError(f"{cls.__name__} needs the arrays {list(empty)}, not {list(arrays)}")
+        ids, tokens, counts, shift = (arrays[name] for name in ("ids", "tokens", "counts", "shift"))
+        n, n_words, n_tasks = len(ids), len(counts), len(shift)
+        shapes = [(n,), (1,), (n,), (n,), (n_words, n), (n_tasks, n + 1), (n_tasks, n + 1, n + 1)]
+        for (name, like), shape in zip(empty.items(), shapes, strict=True):
+            if arrays[name].shape != shape or arrays[name].dtype != like.dtype:
+                raise ValueError(
+                    f"{name} has shape {arrays[name].shape} and type {arrays[name].dtype}; "
+                    f"{n} topics of {n_words} words in {n_tasks} tasks need {shape} and {like.dtype}"
+                )
+            finite(name, arrays[name])
+        next_id = int(arrays["next_id"][0])
+        if len(np.unique(ids)) != n or not ((ids >= 0) & (ids < next_id)).all():
             raise ValueError(
-                f"ids must be different numbers from 0 to {next_id - 1}, and tables not negative"
+                f"ids are {ids.tolist()}; they must be different numbers from 0 to {next_id - 1}"
             )
-        sums = cls(len(counts), len(shift))
-        words = np.arange(len(counts))
+        held = counts.sum(axis=0)
+        for k in np.flatnonzero((tokens <= 0.0) | ~np.isclose(tokens, held)):  # forgetting rounds both
+            raise ValueError(
+                f"tokens[{k}] is {tokens[k]}, and the column of that topic in counts sums to {held[k]}; both "
+                "must be the same and positive"
+            )
+        for k in np.flatnonzero(arrays["tables"] < 0.0):
+            raise ValueError(f"tables[{k}] is {arrays['tables'][k]}; it must not be negative")
+        sums = cls(n_words, n_tasks)
+        words = np.arange(n_words)
         sums.add(TopicStatistics(ids, words, counts, arrays["tables"], shift, arrays["precision"]))
-        sums._tokens[sums._places] = arrays["tokens"]  # forgetting rounds them differently
+        sums._tokens[sums._places_of(ids)] = tokens
         sums.next_id = next_id
         return sums
 

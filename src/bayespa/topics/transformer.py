@@ -69,9 +69,13 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     # Learning
 
+    def _value(self, name: str) -> Any:
+        """Return the value of a parameter; subclasses say what None stands for."""
+        return getattr(self, name)
+
     def _check_sampling(self) -> None:
         """Check the parameters that all topic models have."""
-        require_number("eta", self.eta, UNIT)
+        require_number("eta", self._value("eta"), UNIT)
         require_number("n_sweeps", self.n_sweeps, 1, whole=True)
         require_number("burn_in", self.burn_in, 0, self.n_sweeps - 1, whole=True)
         if self.batch_size is not None:
@@ -185,8 +189,10 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             topics = model.topic_word(posterior)
             if topics.shape[1:] != (self.n_features_in_,):
                 raise ValueError(f"topics have shape {topics.shape}, not (topics, {self.n_features_in_})")
-            if not (topics > 0.0).all():
-                raise ValueError("a topic has words that are less than impossible")
+            for topic, word in np.argwhere(~(topics > 0.0))[:1]:
+                raise ValueError(
+                    f"the concentration of word {word} in topic {topic} is {topics[topic, word]}"
+                )
 
     def _parts(self) -> list[tuple[TopicModel, Joint]]:
         """Return the topic models and their posteriors: one, or one a task."""
