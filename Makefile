@@ -18,7 +18,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest coverage lint lock wheel-test asan tsan bench docs licences pages examples clean preflight
+.PHONY: help demo test lowest coverage lint lock wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -59,6 +59,10 @@ tsan: preflight  ## run the native tests with the thread sanitizer
 bench:  ## measure speed, accuracy and memory beside other programs, in .venv-bench; QUICK=1 takes minutes
 	$(MAKE) VENV=.venv-bench .venv-bench/.peers
 	.venv-bench/bin/python -m benchmarks $(PARTS) $(if $(QUICK),--quick)
+
+fuzz: $(VENV)/.extra-test  ## feed readers and model files mutated input: SECONDS=45 for each of 15 targets
+	$(INSTALL) atheris
+	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),45) $(ARGS)
 
 docs: $(VENV)/.extra-docs  ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going docs build/docs

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +18,17 @@ N_WORDS, N_TOKENS, N_CLASSES = 200_000, 61, 20
 OPTIONS = ("--max-words", "20000", "--topics", "20")  # a vocabulary that is full before 65,000 documents
 
 
-def write_documents(path: Path, n: int) -> None:
-    """Write documents of Zipfian words, to which each class adds some of its own."""
-    rng = np.random.default_rng(0)
+def documents(n: int, seed: int = 0) -> Iterator[str]:
+    """Yield documents as lines of JSON: Zipfian words, to which each class adds some of its own."""
+    rng = np.random.default_rng(seed)
     words = np.array([f"word{i}" for i in range(N_WORDS)])
-    with open(path, "w", encoding="utf-8") as file:
-        for start in range(0, n, 5000):
-            size = min(5000, n - start)
-            ranks = np.exp(rng.uniform(0.0, np.log(N_WORDS), (size, N_TOKENS))).astype(int) - 1
-            labels = rng.integers(N_CLASSES, size=size)
-            ranks[:, :5] = 100 + 50 * labels[:, None] + rng.integers(50, size=(size, 5))
-            for row, label in zip(words[ranks], labels, strict=True):
-                file.write(json.dumps({"text": " ".join(row), "label": f"class {label}"}) + "\n")
+    for start in range(0, n, 5000):
+        size = min(5000, n - start)
+        ranks = np.exp(rng.uniform(0.0, np.log(N_WORDS), (size, N_TOKENS))).astype(int) - 1
+        labels = rng.integers(N_CLASSES, size=size)
+        ranks[:, :5] = 100 + 50 * labels[:, None] + rng.integers(50, size=(size, 5))
+        for row, label in zip(words[ranks], labels, strict=True):
+            yield json.dumps({"text": " ".join(row), "label": f"class {label}"}) + "\n"
 
 
 def train(path: Path, model: Path) -> tuple[float, float, str]:
@@ -57,7 +57,8 @@ def main() -> None:
     for n in parser.parse_args().documents:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "documents.jsonl")
-            write_documents(path, n)
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(documents(n))
             peak, seconds, printed = train(path, Path(folder, "model.bayespa"))
             size = path.stat().st_size / 1e6
         words = json.loads(printed)["words"]

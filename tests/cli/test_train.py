@@ -3,6 +3,8 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 
@@ -223,6 +225,27 @@ class TestErrors:
 
         monkeypatch.setattr(os, "fsync", fail)
         assert "No space left" in bayespa("update", path, files / "test.jsonl", code=1).err
+        assert path.read_bytes() == model.read_bytes()
+        assert os.listdir(tmp_path) == ["m"]
+
+    def test_too_little_memory_leaves_the_old_model(self, files, model, tmp_path):
+        path = tmp_path / "m"
+        path.write_bytes(model.read_bytes())
+        options = ["--text", "body", "--label", "topic", "--topics", "3000", "-o", path]
+        program = (
+            "import resource, sys\n"
+            "from pathlib import Path\n"
+            "from bayespa.cli import main\n"
+            "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
+            "limit = pages * resource.getpagesize() + 100_000_000\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+            "main()"
+        )
+        command = [sys.executable, "-c", program, "train", files / "train.jsonl", *options]
+        done = subprocess.run([str(a) for a in command], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "Error: there is not enough memory" in done.stderr
+        assert "Traceback" not in done.stderr
         assert path.read_bytes() == model.read_bytes()
         assert os.listdir(tmp_path) == ["m"]
 

@@ -195,6 +195,9 @@ def test_files(tmp_path):
         "/d: NUL at byte 1; is ",
         "/e.gz: the file is dam",
     ]
+    problems = Problems()
+    assert list(read(tmp_path / "a", format="files", target="number", problems=problems)) == []
+    assert f"label {tmp_path.name!r} is not a finite number" in str(problems.first[0])
 
 
 @pytest.mark.parametrize(
@@ -312,12 +315,13 @@ def test_matlab(tmp_path):
 
 def test_gml(tmp_path):
     path = tmp_path / "docs.gml"
-    path.write_text("3\n1 0 1\n2 0 1\n1 0 4\n1 0 4\n")
+    path.write_text(f"3\n1 0 1\n2 0 1\n1 0 4\n1 0 4\n1 0 {9**99}\n")
     contents, problems = problems_of(path)
     assert len(contents) == 3
+    assert "is not of the form 'n_tokens label word...'" in problems.pop(1)[1]
     assert problems[0][0] == 3
     assert problems[0][1].endswith("(3 numbers, 4 announced); does the file have several labels a document?")
-    assert problems[1] == (None, "line 1 is '3' and 4 follow; it must be their number (> 0)")
+    assert problems[1] == (None, "line 1 is '3' and 5 follow; it must be their number (> 0)")
 
 
 def test_the_next_file_is_read(tmp_path):

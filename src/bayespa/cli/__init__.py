@@ -28,6 +28,11 @@ class Program(click.Group):
             raise  # click ends quietly: nobody reads any more
         except (OSError, ValueError, ImportError, NotFittedError) as error:
             raise click.ClickException(in_flags(str(error))) from error
+        except MemoryError as error:
+            raise click.ClickException(
+                f"there is not enough memory ({error or 'nothing more can be allocated'}); files are as they "
+                "were. Fewer words (--max-words), topics or documents at a time (--batch-size) need less"
+            ) from error
         except Interrupted as interrupted:
             ctx.exit(interrupted.exit_code)
         except KeyboardInterrupt:

@@ -90,7 +90,7 @@ def parse_gml(stream: BinaryIO, name: str, fields: Fields, report: Report) -> It
     def parse(line: str, number: int) -> Document:
         try:
             labels, words = _parse_gml_line(line, several)
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, OverflowError) as error:
             form = "n_tokens n_labels label... word..." if several else "n_tokens label word..."
             other = "one label" if several else "several labels"
             raise MalformedInput(

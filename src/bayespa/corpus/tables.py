@@ -78,10 +78,10 @@ def _documents(batches: Iterator[Any], source: Source, fields: Fields, report: R
     row = 0
     for batch in batches:
         columns = [batch.column(name) for name in fields.names]
-        try:
+        if all([_is_utf8(column) for column in columns]):
             records = zip(*(column.to_pylist() for column in columns), strict=True)
-        except UnicodeDecodeError:
-            records = None  # a value in this batch is not UTF-8: take them one by one to find it
+        else:
+            records = None  # take the rows one by one to find it
         for i in range(batch.num_rows):
             row += 1
             try:
@@ -93,6 +93,26 @@ def _documents(batches: Iterator[Any], source: Source, fields: Fields, report: R
                 report(row, str(error), unit="row")
             else:
                 yield document
+
+
+def _is_utf8(column: Any) -> bool:
+    """Return whether all texts are UTF-8, of a column that is else sound: pyarrow trusts what it reads."""
+    try:
+        column.validate(full=True)
+    except ValueError as error:
+        if "UTF8" not in str(error) or not _only_texts(column.type):
+            raise
+        return False
+    return True
+
+
+def _only_texts(kind: Any) -> bool:
+    """Return whether a type is text or lists of it, of which the texts are looked at last."""
+    import pyarrow.types as types
+
+    if types.is_list(kind) or types.is_large_list(kind):
+        return _only_texts(kind.value_type)
+    return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _values(columns: list[Any], i: int) -> tuple[Any, ...]:

@@ -67,13 +67,14 @@ def read_lines(source: Source, fields: Fields, report: Report) -> Iterator[Docum
 
 def read_file(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
     """Read a file as one document, labelled with the name of its folder."""
+    folder = os.path.basename(os.path.dirname(os.path.abspath(source.path)))
     try:
         text = read_whole(source, fields.encoding, fields.max_bytes, partial(report, None, left_out=False))
+        label = fields.make_label(folder)
     except MalformedInput as error:
         report(None, str(error))
     else:
-        folder = os.path.basename(os.path.dirname(os.path.abspath(source.path)))
-        yield Document(text, fields.make_label(folder), source.name)
+        yield Document(text, label, source.name)
 
 
 def read_jsonl(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
