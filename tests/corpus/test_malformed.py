@@ -278,7 +278,18 @@ def test_rows_of_tables(tmp_path):
 
 @pytest.mark.parametrize(
     "line",
-    ["x 1:1", "1 1", "1 1:1:1", "1 2:1 1:1", "1 1:1 1:2", "1 -1:1", "1 1:x", "1 1:inf", "1 9999999999:1"],
+    [
+        "x 1:1",
+        "1 1",
+        "1 1:1:1",
+        "1 2:1 1:1",
+        "1 1:1 1:2",
+        "1 -1:1",
+        "1 1:x",
+        "1 1:inf",
+        "1 9999999999:1",
+        f"1 {9**99}:1",
+    ],
 )
 def test_libsvm(tmp_path, line):
     path = tmp_path / "docs.svm"

@@ -34,7 +34,7 @@ def read_libsvm(source: Source, fields: Fields, report: Report) -> Iterator[Docu
             label, pairs = "", [label, *pairs]
         try:
             bag = _pairs(pairs)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise MalformedInput(
                 f"{line[:60]!r} is not of the form 'label column:value ...' ({error})"
             ) from error

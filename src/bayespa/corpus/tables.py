@@ -62,7 +62,7 @@ def _reported(pa: Any, report: Report) -> Iterator[None]:
     """Report a damaged file, of which nothing more can be read."""
     try:
         yield
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         report(None, f"the file is damaged or cut off and cannot be read on ({error})")
 
 
