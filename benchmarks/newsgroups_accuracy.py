@@ -1,6 +1,6 @@
 """Accuracy and calibration of MedLDA, MedHDP and gMedLDA on 20 Newsgroups, the paper's data, split by date.
 
-    python benchmarks/newsgroups_accuracy.py --data-home DATA [--holdout] [--seeds 5] [--only NAME]
+    python benchmarks/newsgroups_accuracy.py --data-home DATA [--holdout] [--seeds 0 1 2 3 4] [--only NAME]
 
 DATA is the folder of 20news-matlab.tar.xz. --holdout learns from the first 70 % of the training messages
 of each newsgroup and tests on the rest: choices are made on it, and the test set is for the final table.
@@ -67,7 +67,7 @@ def main():
     )
     parser.add_argument("--data-home")
     parser.add_argument("--holdout", action="store_true")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(5))
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--only", default="", help="settings whose name starts so")
     options = parser.parse_args()
@@ -88,7 +88,7 @@ def main():
             continue
         kind = KINDS.get(name.split(",")[0], MedLDAClassifier)
         accuracy, calibration, topics, seconds = [], [], [], []
-        for seed in range(options.seeds):
+        for seed in options.seeds:
             start = time.perf_counter()
             model = kind(random_state=seed, n_jobs=options.n_jobs, **parameters).fit(X, y)
             seconds.append(time.perf_counter() - start)
