@@ -46,6 +46,7 @@ class Plan:
     ) -> list[Cell]:
         """Return the cells of a method with some settings, one for each seed."""
         settings = settings_of(method, self.preset, **chosen)
+        passes *= METHODS[method].patience
         tried = tuple(float(at) for at in tries if at <= passes)
         name = data or self.data
         return [Cell(method, name, settings, seed, passes, tried, tol, self.documents) for seed in self.seeds]

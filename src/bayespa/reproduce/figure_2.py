@@ -123,7 +123,8 @@ def claims(runs: Runs) -> list[Claim]:
 
 _SET_UP = (
     "Batch methods and unsupervised ones stop when the objective of a pass differs by less than 1e-4, "
-    f"relatively, from that of the pass before, or after {MOST_PASSES} passes ({QUICK_PASSES} with --quick); "
+    f"relatively, from that of the pass before, or after {MOST_PASSES} passes ({QUICK_PASSES} with --quick; "
+    "twice as many sweeps of gMedLDA's chain); "
     "supervised online ones read the training documents once. Time is CPU time on one thread, that of the "
     "SVM included."
 )

@@ -16,7 +16,7 @@ from bayespa.reproduce.runs import Runs, Spread
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TRIES = (0.05, 0.1, 0.2, 0.4, 0.7, 1, 2, 3, 4, 6, 8, 10, 12, 16)
+TRIES = (0.05, 0.1, 0.2, 0.4, 0.7, 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)
 QUICK_DOCUMENTS = 4000
 
 

@@ -52,12 +52,15 @@ class Method:
     read_out: bool = False  # finds topics without labels, and a linear SVM decides by them
     online: bool = True
     passes: Callable[[int], dict[str, int]] = _passes  # the settings that say how many passes there may be
+    patience: int = 1  # its passes, in the place of one of the others: a chain makes many that are short
 
 
 METHODS = {
     "paMedLDA": Method(MedLDAClassifier, "#0072B2", "o", paper=PAPER_LDA),
     "bMedLDA": Method(MedLDAClassifier, "#D55E00", "s", {"batch_size": None}, PAPER_LDA, online=False),
-    "gMedLDA": Method(GibbsMedLDAClassifier, "#CC79A7", "D", paper=PAPER, online=False, passes=_sweeps),
+    "gMedLDA": Method(
+        GibbsMedLDAClassifier, "#CC79A7", "D", paper=PAPER, online=False, passes=_sweeps, patience=2
+    ),
     "spLDA": Method(OnlineLDA, "#009E73", "^", paper={"eta": 0.5}, read_out=True),
     "paMedHDP": Method(MedHDPClassifier, "#0072B2", "o", paper=PAPER_HDP, nonparametric=True),
     "bMedHDP": Method(
