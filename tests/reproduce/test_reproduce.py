@@ -18,7 +18,7 @@ from bayespa.cli import main
 from bayespa.reproduce import EXPERIMENTS, figure_4, table_1
 from bayespa.reproduce.cells import Cell, Point, Run, code
 from bayespa.reproduce.data import load
-from bayespa.reproduce.drawing import MARKERS, OKABE_ITO
+from bayespa.reproduce.drawing import MARKERS, OKABE_ITO, style_of
 from bayespa.reproduce.experiment import Plan
 from bayespa.reproduce.methods import METHODS, settings_of
 from bayespa.reproduce.runner import finish
@@ -259,10 +259,8 @@ def test_batch_sizes_are_judged_by_the_time_to_converge(monkeypatch):
 
 
 def test_methods_are_told_apart_by_colour_and_by_marker():
-    for nonparametric in (False, True):
-        family = [m for m in METHODS.values() if m.nonparametric == nonparametric]
-        assert len({m.colour for m in family}) == len({m.marker for m in family}) == len(family)
-    assert {m.colour for m in METHODS.values()} <= set(OKABE_ITO)
+    for name in ("color", "marker"):
+        assert len({style_of(method)[name] for method in METHODS}) == len(METHODS)
     assert len(set(OKABE_ITO)) == len(set(MARKERS)) == 7
 
 

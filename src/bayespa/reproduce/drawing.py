@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+# Chosen by Okabe and Ito for all eyes.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vP*"
 
@@ -28,14 +29,7 @@ def panels(n: int, n_rows: int = 1) -> tuple[Figure, list[Axes]]:
 
 def style_of(method: str) -> dict[str, Any]:
     """Return how a method is drawn: colour and marker, either of which tells it apart; online ones solid."""
-    known = METHODS[method]
-    return {
-        "color": known.colour,
-        "marker": known.marker,
-        "linestyle": "-" if known.online else "--",
-        "markersize": 5,
-        "linewidth": 1.4,
-    }
+    return {**numbered([*METHODS].index(method)), "linestyle": "-" if METHODS[method].online else "--"}
 
 
 def label_of(method: str) -> str:

@@ -41,11 +41,9 @@ def _sweeps(n: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is made of its settings, and how it is drawn."""
+    """How a method is made of its settings."""
 
     make: Callable[..., Any]
-    colour: str  # of Okabe and Ito, who chose them for all eyes
-    marker: str
     settings: Mapping[str, Any] = field(default_factory=dict)  # that make the method what it is
     paper: Mapping[str, Any] = field(default_factory=dict)  # the paper's
     nonparametric: bool = False  # finds the number of topics by itself
@@ -56,20 +54,14 @@ class Method:
 
 
 METHODS = {
-    "paMedLDA": Method(MedLDAClassifier, "#0072B2", "o", paper=PAPER_LDA),
-    "bMedLDA": Method(MedLDAClassifier, "#D55E00", "s", {"batch_size": None}, PAPER_LDA, online=False),
-    "gMedLDA": Method(
-        GibbsMedLDAClassifier, "#CC79A7", "D", paper=PAPER, online=False, passes=_sweeps, patience=2
-    ),
-    "spLDA": Method(OnlineLDA, "#009E73", "^", paper={"eta": 0.5}, read_out=True),
-    "paMedHDP": Method(MedHDPClassifier, "#0072B2", "o", paper=PAPER_HDP, nonparametric=True),
-    "bMedHDP": Method(
-        MedHDPClassifier, "#D55E00", "s", {"batch_size": None}, PAPER_HDP, nonparametric=True, online=False
-    ),
+    "paMedLDA": Method(MedLDAClassifier, paper=PAPER_LDA),
+    "bMedLDA": Method(MedLDAClassifier, {"batch_size": None}, PAPER_LDA, online=False),
+    "gMedLDA": Method(GibbsMedLDAClassifier, paper=PAPER, online=False, passes=_sweeps, patience=2),
+    "spLDA": Method(OnlineLDA, paper={"eta": 0.5}, read_out=True),
+    "paMedHDP": Method(MedHDPClassifier, paper=PAPER_HDP, nonparametric=True),
+    "bMedHDP": Method(MedHDPClassifier, {"batch_size": None}, PAPER_HDP, nonparametric=True, online=False),
     "tfHDP": Method(
         OnlineHDP,
-        "#009E73",
-        "^",
         paper={"eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0},
         nonparametric=True,
         read_out=True,
