@@ -404,3 +404,11 @@ def test_other_programs_can_read_the_arrays():
     assert start % 8 == 0
     shift = np.frombuffer(raw[8 + length + start : 8 + length + end], "<f8")
     np.testing.assert_array_equal(shift, bayespa.load(SMALL).estimator._posterior["weights"].shift.ravel())
+
+
+def test_a_vocabulary_smaller_than_the_estimator_is_refused(tmp_path):
+    state, arrays = files.read(GOLDEN / "v1-linear-number.bayespa")
+    assert state["vectorizer"]["fixed_width"]
+    state["vectorizer"]["max_words"] -= 1
+    with pytest.raises(ModelFileError, match="its vocabulary has 29 words, and its estimator 30"):
+        bayespa.load(forged(state, arrays, tmp_path / "a"))

@@ -381,6 +381,10 @@ class TextModel:
             model.history = History.from_state(description["history"])
         if model.target != "number" and set(model.classes.names) != set(model.class_names):
             raise ValueError("the classes of its estimator are others than its own")
+        if not isinstance(vectorizer, BagVectorizer):
+            n_words, n_columns = vectorizer.transform([""]).shape[1], estimator.n_features_in_
+            if n_words < n_columns:
+                raise ValueError(f"its vocabulary has {n_words} words, and its estimator {n_columns}")
         return model
 
 
