@@ -21,8 +21,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.argument("what", type=click.Choice([*EXPERIMENTS, "all"]))
 @click.option("--data", type=FOLDER, help="Folder of the published corpora; by default that of BAYESPA_DATA.")
 @click.option("--output", type=FOLDER, default="reproduction", show_default=True, help="Where files go.")
-@click.option("--quick", is_flag=True, help="Less of everything, on the sample in the package: minutes.")
-@click.option("--seeds", default=2, show_default=True, type=click.IntRange(1), help="Runs of every cell.")
+@click.option("--quick", is_flag=True, help="Less of everything, on the sample in the package: two minutes.")
+@click.option("--seeds", type=click.IntRange(1), help="Runs of every cell; by default 2, and 1 with --quick.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Cells at a time.")
 @click.option(
     "--settings",
@@ -37,7 +37,7 @@ def reproduce(
     data: Path | None,
     output: Path,
     quick: bool,
-    seeds: int,
+    seeds: int | None,
     jobs: int,
     settings: Literal["ours", "paper"],
     documents: int | None,
@@ -48,7 +48,7 @@ def reproduce(
     """
     if find_spec("matplotlib") is None:
         raise click.ClickException("the figures need matplotlib: pip install 'bayespa[plot]'")
-    plan = Plan(quick, settings, range(seeds), documents)
+    plan = Plan(quick, settings, range(seeds or (1 if quick else 2)), documents)
     output.mkdir(parents=True, exist_ok=True)
     store = Store(output / "runs.jsonl")
     for name in EXPERIMENTS if what == "all" else [what]:

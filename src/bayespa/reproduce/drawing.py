@@ -42,9 +42,12 @@ def label_of(method: str) -> str:
 
 
 def plain_numbers(axis: Axis) -> None:
-    """Write 1 and 3 times the powers of ten at a logarithmic axis, as plain numbers."""
+    """Write 1 and 3 times the powers of ten at a logarithmic axis, which shows a decade or more for two."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+    low, high = axis.get_view_interval()
+    margin = max(1.0, np.sqrt(10.0 * low / high))
+    axis.set_view_interval(low / margin, high * margin, ignore=True)
     axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())
