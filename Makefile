@@ -29,7 +29,7 @@ demo: $(VENV)/.extra-plot  ## learn 20 arXiv categories from a stream and write 
 test: $(VENV)/.extra-test  ## run the whole test suite
 	$(BIN)/pytest -n $(CORES) $(ARGS)
 
-# Old versions call what newer ones of others deprecate.
+# DeprecationWarnings are no errors there: old versions call what newer ones of others deprecate.
 lowest:  ## run the tests with the lowest versions that pyproject.toml allows, in .venv-lowest
 	mkdir -p build && $(PYTHON) tools/lowest.py >build/lowest.txt
 	PIP_CONSTRAINT=$(abspath build/lowest.txt) $(MAKE) VENV=.venv-lowest ARGS="-W ignore::DeprecationWarning $(ARGS)" test

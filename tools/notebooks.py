@@ -23,6 +23,7 @@ def executed(notebook: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a notebook with the outputs that its cells have now; they may write to the current folder."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     cells, count = [], 0
+    _drawn()  # what others have left open is not of this notebook
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             count += 1
@@ -50,6 +51,12 @@ def _outputs(source: str, namespace: dict[str, Any], name: str, count: int) -> l
         outputs.append(
             {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": count}
         )
+    return outputs + _drawn()
+
+
+def _drawn() -> list[dict[str, Any]]:
+    """Return the open figures, and close them."""
+    outputs: list[dict[str, Any]] = []
     if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
         for number in pyplot.get_fignums():
             picture = io.BytesIO()

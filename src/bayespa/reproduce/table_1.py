@@ -93,7 +93,8 @@ def effects(accuracy: dict[tuple[int, int], float]) -> tuple[float, float]:
     kept = np.log([j - b for j, b in accuracy])
     burn_in = np.array([float(b) for _, b in accuracy])
     columns = [(x - x.mean()) / x.std() for x in (kept, burn_in)]
-    solution = np.linalg.lstsq(np.stack([np.ones(len(kept)), *columns], axis=1), list(accuracy.values()))[0]
+    design = np.stack([np.ones(len(kept)), *columns], axis=1)
+    solution = np.linalg.lstsq(design, list(accuracy.values()), rcond=None)[0]
     return float(solution[1]), float(solution[2])
 
 
