@@ -412,3 +412,12 @@ def test_a_vocabulary_smaller_than_the_estimator_is_refused(tmp_path):
     state["vectorizer"]["max_words"] -= 1
     with pytest.raises(ModelFileError, match="its vocabulary has 29 words, and its estimator 30"):
         bayespa.load(forged(state, arrays, tmp_path / "a"))
+
+
+@pytest.mark.parametrize("name", ["_flat", "_posterior", "_n_steps", "n_features_in_"])
+def test_what_an_estimator_has_learned_is_all_there(name, tmp_path):
+    state, arrays = files.read(GOLDEN / "v1-medlda-number.bayespa")
+    learned = state["estimator"]["learned"]
+    learned["_other"] = learned.pop(name)
+    with pytest.raises(ModelFileError, match=f"{name!r} is missing"):
+        bayespa.load(forged(state, arrays, tmp_path / "a"))

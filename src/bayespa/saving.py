@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from typing import Any
@@ -54,6 +55,7 @@ _POSTERIORS: dict[str, type[Posterior] | type[TopicSums]] = {
     kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks, TopicSums)
 }
 _MOST_CHARACTERS = 100_000_000
+_OPTIONAL = ("feature_names_in_",)  # of what estimators learn
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -156,6 +158,10 @@ def _to_estimator(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
         if not name.isidentifier() or name.startswith("__") or hasattr(type(estimator), name):
             raise ValueError(f"{name!r} is not the name of something learned")
         setattr(estimator, name, _decode(value, arrays))
+    for kind in type(estimator).__mro__:  # whose annotations tell what is learned
+        for name in inspect.get_annotations(kind) if kind.__module__.startswith("bayespa.") else ():
+            if name not in _OPTIONAL and not hasattr(estimator, name):
+                raise ValueError(f"{name!r} is missing")
     estimator._require_whole()
     return estimator
 

@@ -25,6 +25,8 @@ class _BayesPA(LinearEstimator):
 
     posterior_: Gaussian
     n_examples_seen_: int
+    _kind: tuple[str, str]  # what the state was made for
+    _typical_variance: float
 
     def _check_parameters(self, *, fresh: bool) -> None:
         super()._check_parameters(fresh=fresh)

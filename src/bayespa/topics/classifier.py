@@ -26,6 +26,7 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     """Classes are tasks, whose largest margin decides; subclasses say what the topics are."""
 
     _regression = False
+    _indicator: bool
     classes_: NDArray[Any]
     # What serves a topic model of one task is not what serves one whose topics serve all.
     _defaults: ClassVar[dict[str, dict[str, Any]]] = {

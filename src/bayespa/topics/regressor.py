@@ -23,6 +23,7 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
     """Targets are tasks; subclasses say what the topics are."""
 
     _regression = True
+    _flat: bool  # whether there is one target, without an axis for it
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -44,6 +44,10 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     """Subclasses say what the model is (`_model`), how it learns (`_options`), what y means (`_targets`)."""
 
     _posterior: Joint
+    _n_tasks: int
+    _n_steps: int
+    _calibration: Calibration
+    _key: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     n_documents_seen_: int
