@@ -75,7 +75,7 @@ class Life(RuleBasedStateMachine):
         self.documents, self.learned = 40, True
 
     def held(self):
-        prior = np.rint(self.model.eta * 2**20) / 2**20
+        prior = np.rint(self.model._value("eta") * 2**20) / 2**20
         words = (self.model.topic_word_ - prior).sum(axis=0)
         return np.pad(words, (0, 40 - len(words)))
 
