@@ -88,7 +88,10 @@ def test_kinds_of_models_and_labels(bayespa, papers, tmp_path, kind, target):
         estimator = package.load(model).estimator
         assert f"There are {len(estimator.topic_ids_)} topics after 300 documents." in page
         np.testing.assert_allclose(
-            estimator.topic_tokens_, (estimator.topic_word_ - 0.05).sum(axis=1), rtol=1e-3, atol=1.0
+            estimator.topic_tokens_,
+            (estimator.topic_word_ - estimator._value("eta")).sum(axis=1),
+            rtol=1e-3,
+            atol=1.0,
         )
     assert [entry.name for entry in path.parent.iterdir()] == ["r.html"]
 
