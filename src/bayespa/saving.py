@@ -162,6 +162,9 @@ def _to_estimator(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
         for name in inspect.get_annotations(kind) if kind.__module__.startswith("bayespa.") else ():
             if name not in _OPTIONAL and not hasattr(estimator, name):
                 raise ValueError(f"{name!r} is missing")
+    classes = getattr(estimator, "classes_", np.empty(0))
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+        raise ValueError(f"classes_ is {type(classes).__name__}, not an array of classes")
     estimator._require_whole()
     return estimator
 

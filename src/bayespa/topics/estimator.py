@@ -48,7 +48,7 @@ class TopicEstimator(TopicTransformer):
         for name, value in scales.items():
             require_number(name, value, 0.0, open_=name != "bias_scale")
         require_number("margin", self.margin, 0.0, open_=not self._regression)
-        require_number("n_iterations", self.n_iterations, 1, whole=True)
+        require_number("n_iterations", self._value("n_iterations"), 1, whole=True)
         self._check_sampling()
         require_choice("sampler", self.sampler, ("collapsed", "augmented"))
         require_choice("classifier", self.classifier, ("gibbs", "averaging"))
@@ -75,7 +75,7 @@ class TopicEstimator(TopicTransformer):
         return model if shared else OneVsRest(model, n_tasks, calibration)
 
     def _options(self, model: TopicModel | OneVsRest) -> dict[str, Any]:
-        return {"discount": self.discount, "n_iterations": self.n_iterations}
+        return {"discount": self.discount, "n_iterations": self._value("n_iterations")}
 
     def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from scratch, in `n_passes` passes over the documents in random order.

@@ -81,8 +81,8 @@ class MedHDPEstimator(HdpTransformer, TopicEstimator):
 
 # Topics of one task are few, smooth and found by its labels; those of all tasks are found before labels.
 _TOPICS = {
-    "shared": {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0},
-    "ovr": {"eta": 0.45, "first_sweeps": 3, "start_concentration": 1000.0},
+    "shared": {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0, "n_iterations": 4},
+    "ovr": {"eta": 0.45, "first_sweeps": 3, "start_concentration": 1000.0, "n_iterations": 2},
 }
 
 
@@ -111,8 +111,8 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     bias_scale : float or None
         Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
         one. None: 0.3, and 0 one-vs-rest.
-    n_iterations : int
-        I, how often local and global step alternate within a mini-batch.
+    n_iterations : int or None
+        I, how often local and global step alternate within a mini-batch. None: 4, and 2 one-vs-rest.
     n_sweeps, burn_in : int
         J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
     batch_size : int or None
@@ -236,7 +236,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         margin: float = 1.0,
         weight_scale: float | None = None,
         bias_scale: float | None = None,
-        n_iterations: int = 2,
+        n_iterations: int | None = None,
         n_sweeps: int = 4,
         burn_in: int = 2,
         batch_size: int | None = 256,
