@@ -6,9 +6,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from bayespa import _native
-from bayespa.posteriors import Categorical, Columns, Dirichlet
+from bayespa.posteriors import Categorical, Columns, Dirichlet, Joint
 from bayespa.reference import dual as reference
-from bayespa.topics.calibration import TEMPERATURES, evidence, probabilities, temperature
+from bayespa.topics.calibration import (
+    TEMPERATURES,
+    calibrated,
+    evidence,
+    offset,
+    probabilities,
+    temperature,
+    uncalibrated,
+)
 from bayespa.topics.documents import Corpus
 from bayespa.topics.dual import solve_dual
 from bayespa.topics.labels import Classes, label_array
@@ -173,7 +181,7 @@ def test_temperature_is_found():
     labels = np.where(np.arange(5) == np.array(winner)[:, None], 1, -1).astype(np.float32)
     labels[0, 2] = np.nan
     posterior = Categorical.prior(len(TEMPERATURES)) + Categorical(evidence(margin, labels, exclusive=True))
-    assert_allclose(temperature(posterior), true, rtol=0.1)
+    assert_allclose(temperature(Joint(temperature=posterior)), true, rtol=0.1)
     assert_allclose(probabilities(margin, true, exclusive=True), p / p.sum(axis=1, keepdims=True))
 
 
@@ -183,8 +191,22 @@ def test_temperature_of_independent_labels_is_found():
     p = 1 / (1 + np.exp(-2 * margin / true))
     labels = np.where(rng.random(p.shape) < p, 1, -1).astype(np.float32)
     posterior = Categorical.prior(len(TEMPERATURES)) + Categorical(evidence(margin, labels, exclusive=False))
-    assert_allclose(temperature(posterior), true, rtol=0.1)
+    assert_allclose(temperature(Joint(temperature=posterior)), true, rtol=0.1)
     assert_allclose(probabilities(margin, true, exclusive=False), p, rtol=1e-9)
+
+
+def test_labels_are_given_as_often_as_they_are_there():
+    rng = np.random.default_rng(2)
+    margin, true = rng.normal(-1.0, 0.5, size=(2000, 30)), -0.25
+    labels = np.where(margin + rng.normal(0.0, 0.1, margin.shape) > true, 1, -1).astype(np.float32)
+    labels[:, 0] = np.nan
+    model = Joint(**uncalibrated("labels"))
+    for index in range(20):
+        rows = slice(100 * index, 100 * index + 100)
+        model += Joint(**calibrated("labels", model, margin[rows], labels[rows], index))
+    given, known = margin > offset(model), ~np.isnan(labels)
+    assert_allclose(given[known].sum(), (labels > 0).sum(), rtol=0.1)
+    assert_allclose(offset(model), true, atol=0.1)
 
 
 def test_no_evidence_is_no_evidence():

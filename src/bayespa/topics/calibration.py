@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.elementary import exp, log
-from bayespa.posteriors import Categorical
+from bayespa.posteriors import Categorical, Dirichlet, Joint
 
 Floats = NDArray[np.float64]
-Calibration = (
-    Literal["exclusive", "independent"] | None
-)  # one label of many, each a question of its own, or neither
+# A document has one label of many, one of two, or any number of many; or there are none.
+Calibration = Literal["exclusive", "binary", "labels"] | None
 
 TEMPERATURES: Floats = 2.0 ** np.arange(-6.0, 2.25, 0.25)  # in units of the margin ε
+EDGES: Floats = np.arange(-2.0, 2.0 + 2.0**-6, 2.0**-5)  # of the bins that margins are counted in, likewise
 
 
 def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) -> Floats:
@@ -63,28 +63,85 @@ ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), exclusi
 ONE_MISTAKE.flags.writeable = False  # every prior has this array
 
 
-def uncalibrated(calibration: Calibration) -> dict[str, Categorical]:
-    """Return the prior of the temperature, as a part of a joint posterior: nothing if there is none."""
-    return {} if calibration is None else {"temperature": Categorical(ONE_MISTAKE)}
+def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Dirichlet:
+    """Count the margins of all pairs of a document and a label, and of those that belong together.
+
+    A hinge loss wants both answers alike, and where few are yes all margins are too small. The counts tell
+    above which margin there are as many pairs as belong together: see `offset`.
+
+    Parameters
+    ----------
+    margin, labels : (n, T)
+        As for `evidence`.
+
+    Returns
+    -------
+    Dirichlet
+        Its concentrations are the counts, (2, bins).
+    """
+    at = np.clip(margin, EDGES[0], np.nextafter(EDGES[-1], 0.0))
+    counts = [np.histogram(at[which], EDGES)[0] for which in (~np.isnan(labels), labels > 0)]
+    return Dirichlet(np.array(counts, np.float64))
+
+
+def offset(posterior: Joint) -> float:
+    """Return the margin, in units of ε, above which a label is given: as often as labels were there.
+
+    >>> posterior = Joint(**uncalibrated("labels"))
+    >>> offset(posterior)
+    0.0
+    >>> posterior += Joint(labels=margin_counts(np.full((99, 1), -0.5), np.ones((99, 1), np.float32)))
+    >>> offset(posterior)
+    -0.5
+    """
+    if "labels" not in posterior.parts:
+        return 0.0
+    pairs, yes = posterior["labels"].concentration
+    above = np.cumsum(pairs[::-1])[::-1]  # pairs in each bin or a higher one
+    return float(EDGES[:-1][above >= yes.sum()].max(initial=EDGES[0]))
+
+
+def _some_labels() -> Dirichlet:
+    """Return the counts before there are any: of a few labels, and of not fewer margins above 0."""
+    counts = np.full((2, len(EDGES) - 1), 2.0**-20)
+    counts[:, EDGES[:-1] == 0.0] = [[5.0], [4.0]]
+    return Dirichlet(counts)
+
+
+def uncalibrated(calibration: Calibration) -> dict[str, Categorical | Dirichlet]:
+    """Return the prior of what is learned of margins, as parts of a joint posterior: perhaps nothing."""
+    if calibration is None:
+        return {}
+    labels = {"labels": _some_labels()} if calibration == "labels" else {}
+    return {"temperature": Categorical(ONE_MISTAKE), **labels}
 
 
 def calibrated(
-    calibration: Calibration, margin: Floats, labels: NDArray[np.float32], enough: int = 32
-) -> dict[str, Categorical]:
-    """Return what progressive predictions say of the temperature, likewise.
+    calibration: Calibration,
+    posterior: Joint,
+    margin: Floats,
+    labels: NDArray[np.float32],
+    index: int,
+    enough: int = 32,
+) -> dict[str, Categorical | Dirichlet]:
+    """Return what progressive predictions say of the temperature and of the offset, likewise.
 
-    `enough` documents of a mini-batch are evidence, or an eighth of them if that is more: they cost time.
+    `enough` documents of a mini-batch are evidence of the temperature, or an eighth of them if that is more:
+    they cost time. Where there is an offset a mini-batch counts by its `index`: the first margins, when
+    nothing is learned, are all zero, and say that no margin is too small.
     """
     if calibration is None:
         return {}
     n = min(len(margin), max(enough, len(margin) // 8))
-    found = evidence(margin[:n], labels[:n], exclusive=calibration == "exclusive")
-    return {"temperature": Categorical(found)}
+    found = evidence(margin[:n] - offset(posterior), labels[:n], exclusive=calibration == "exclusive")
+    if calibration != "labels":
+        return {"temperature": Categorical(found)}
+    return {"temperature": Categorical(index * found), "labels": index * margin_counts(margin, labels)}
 
 
-def temperature(posterior: Categorical) -> float:
+def temperature(posterior: Joint) -> float:
     """Return the temperature, in units of ε: the mean of its logarithm, brought back."""
-    return float(exp(posterior.mean(log(TEMPERATURES)))[0])
+    return float(exp(posterior["temperature"].mean(log(TEMPERATURES)))[0])
 
 
 def probabilities(margin: Floats, temperature: float, *, exclusive: bool) -> Floats:

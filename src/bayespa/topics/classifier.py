@@ -52,7 +52,9 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
 
     def _continued(self, after: Classes, before: Classes, labels: Labels) -> Targets:
         """Return what becomes of the model when its classes are those of `after`."""
-        calibration: Calibration = "exclusive" if after.n_tasks > 1 and not after.indicator else "independent"
+        calibration: Calibration = "exclusive" if after.n_tasks > 1 else "binary"
+        if after.indicator:
+            calibration = "labels"
         attributes = {"classes_": after.names, "_indicator": after.indicator}
         return Targets(labels, attributes, calibration, *after.tasks_before(before))
 
@@ -91,7 +93,9 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     ) -> NDArray[Any]:
         """Return the class of each document, (n,), or 0 and 1 for each label, (n, T).
 
-        The parameters are those of `decision_function`.
+        The parameters are those of `decision_function`. Of many labels as many are given as there are: the
+        margin that this needs was learned from what would have been said before labels were seen, and is
+        subtracted from decisions and weights.
         """
         decision = self.decision_function(X, prediction=prediction, random_state=random_state)
         if self._indicator:
@@ -107,9 +111,7 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         """
         mean, _ = self._margins(X, "mean", None)
         exclusive = self._calibration == "exclusive"
-        found = probabilities(
-            mean / self.margin, temperature(self._posterior["temperature"]), exclusive=exclusive
-        )
+        found = probabilities(mean / self.margin, temperature(self._posterior), exclusive=exclusive)
         return found if exclusive or self._indicator else np.hstack([1.0 - found, found])
 
     def explain(self, X: Any, target: Any = None, feature_names: ArrayLike | None = None) -> Explanation:

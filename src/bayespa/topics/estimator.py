@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.learning import Callback
 from bayespa.random import key_from_seed, subkey
-from bayespa.topics.calibration import TEMPERATURES, Calibration
+from bayespa.topics.calibration import Calibration, offset, uncalibrated
 from bayespa.topics.documents import UNIT
 from bayespa.topics.explain import Explanation, TopicPart, WordPart
 from bayespa.topics.labels import Classes
@@ -113,20 +113,28 @@ class TopicEstimator(TopicTransformer):
             ):
                 if array.shape != shape:
                     raise ValueError(f"weights have shape {array.shape}, not {shape}")
-        if self._calibration is not None and len(self._posterior["temperature"].log_weights) != len(
-            TEMPERATURES
-        ):
-            raise ValueError("the temperature has other values than this version of bayespa knows")
+        if str(self._calibration) == "independent":  # in files of before labels had an offset
+            self._calibration = "labels" if self._indicator else "binary"
+            self._posterior.parts.update({**uncalibrated(self._calibration), **self._posterior.parts})
+        for name, prior in uncalibrated(self._calibration).items():
+            if self._posterior[name]._arrays[0].shape != prior._arrays[0].shape:
+                raise ValueError(f"the {name} has other values than this version of bayespa knows")
 
     @property
     def coef_(self) -> Floats:
         """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
-        return stacked(_padded([model.weights(posterior)[0] for model, posterior in self._parts()]))
+        weights = [model.weights(posterior)[0] - self._offset for model, posterior in self._parts()]
+        return stacked(_padded(weights))
 
     @property
     def coef_cov_(self) -> Floats:
         """Posterior covariance of the weights, (T, K, K)."""
         return stacked(_padded([model.weights(posterior)[1] for model, posterior in self._parts()]))
+
+    @property
+    def _offset(self) -> float:
+        """What all margins are lowered by, or all weights: the same, as a document's shares sum to 1."""
+        return offset(self._posterior) * float(self.margin)
 
     def _margins(self, X: Any, prediction: str, random_state: Any) -> tuple[Floats, Floats]:
         """Return mean and variance (n, T) of the margins of documents."""
@@ -134,7 +142,7 @@ class TopicEstimator(TopicTransformer):
         corpus = self._corpus(X)
         weights = self._drawn_weights(random_state) if prediction == "gibbs" else None
         _, mean, variance = self._infer(corpus, weights)
-        return mean, variance
+        return mean - self._offset, variance
 
     def _drawn_weights(self, random_state: Any) -> list[Floats]:
         """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
@@ -157,7 +165,7 @@ class TopicEstimator(TopicTransformer):
         start = sum(len(other.shares_prior(before)) for other, before in parts[:part])
         batch = corpus.batch(np.zeros(1, np.int64), ids=corpus.ids())
         found = model.infer(posterior, batch)
-        weights = model.weights(posterior)[0][own]
+        weights = model.weights(posterior)[0][own] - self._offset
         share = found.free.topic_share[0].astype(np.float64)
         top = self.topics(5, feature_names)[start:]
         topics = [
@@ -174,7 +182,7 @@ class TopicEstimator(TopicTransformer):
         ]
         return Explanation(
             target,
-            float(found.free.margin[0, own]),
+            float(found.free.margin[0, own]) - self._offset,
             float(np.sqrt(found.free.margin_var[0, own])),
             tuple(sorted(topics, key=lambda t: -abs(t.contribution))),
             tuple(sorted(words, key=lambda w: -abs(w.contribution))),

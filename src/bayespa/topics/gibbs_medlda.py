@@ -97,7 +97,7 @@ class GibbsMedLDA(MedLDA):
             ),
             weights=self._averaged_weights(chain),
             chain=chain,
-            **calibrated(self.calibration, guess / self.margin, some.labels, EVIDENCE),
+            **calibrated(self.calibration, posterior, guess / self.margin, some.labels, index, EVIDENCE),
         )
         loss = 2.0 * self.cost * float(np.nansum(np.maximum(gap, 0.0)))
         return Progressive(statistics, loss, len(batch), guess)

@@ -75,7 +75,10 @@ class MedHDP(TopicModel):
             sums = sums.copy()
             sums += pieces
             pieces, loss, _ = self._sampled(sums, batch, subkey(self.key, AGAIN), index)
-        statistics = Joint(topics=pieces, **calibrated(self.calibration, margin / self.margin, batch.labels))
+        statistics = Joint(
+            topics=pieces,
+            **calibrated(self.calibration, posterior, margin / self.margin, batch.labels, index),
+        )
         return Progressive(statistics, loss, len(batch), margin)
 
     def _sampled(

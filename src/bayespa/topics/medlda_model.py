@@ -72,7 +72,7 @@ class MedLDA(TopicModel):
         statistics = Joint(
             topics=counts,
             weights=weights,
-            **calibrated(self.calibration, margin / self.margin, batch.labels),
+            **calibrated(self.calibration, posterior, margin / self.margin, batch.labels, index),
         )
         return Progressive(statistics, loss, len(batch), margin)
 

@@ -37,7 +37,9 @@ class Progressive(Local[Joint]):
 
     def after(self, before: Progressive) -> Progressive:
         """Keep what was predicted before labels were learned, and what it says of the temperature."""
-        first = {name: part for name, part in before.statistics.parts.items() if name == "temperature"}
+        first = {
+            name: part for name, part in before.statistics.parts.items() if name in ("temperature", "labels")
+        }
         return replace(self, statistics=Joint(**{**self.statistics.parts, **first}), margin=before.margin)
 
 
@@ -281,6 +283,6 @@ class OneVsRest:
         margin = np.hstack([local.margin for local in steps])
         statistics = Joint(
             **{str(task): local.statistics for task, local in enumerate(steps)},
-            **calibrated(self.calibration, margin / self.model.margin, batch.labels),
+            **calibrated(self.calibration, posterior, margin / self.model.margin, batch.labels, index),
         )
         return Progressive(statistics, sum(local.objective for local in steps), len(batch), margin)
