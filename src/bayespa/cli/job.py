@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +17,6 @@ from bayespa.corpus import Document
 from bayespa.corpus.sources import expand
 from bayespa.text_model import TextModel
 from bayespa.training import Interrupted, Interrupts, Run, learn_stream
-
-# Seconds after which the thread that reads gives way: with Python's 5 ms, each of the many short calls that
-# learning makes would wait as long for it.
-SWITCH = 0.0005
 
 
 class Job:
@@ -45,7 +40,6 @@ class Job:
         line = Line(count_documents(inputs, self._source.format), before)
         self._source.clear = line.clear
         run: Run | None = None
-        sys.setswitchinterval(SWITCH)
         stream = learn_stream(
             model,
             documents,
