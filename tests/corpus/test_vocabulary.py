@@ -231,3 +231,8 @@ def test_vectorizers_without_plain_state():
 def test_sizes_below_one(name):
     with pytest.raises(ValueError, match=f"{name}=0 must be at least 1"):
         OnlineVocabulary(**{name: 0})
+
+
+def test_a_token_pattern_that_is_none():
+    with pytest.raises(ValueError, match=r"token_pattern='\(' is no regular expression: missing \)"):
+        OnlineVocabulary(token_pattern="(")

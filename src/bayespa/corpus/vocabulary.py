@@ -46,7 +46,10 @@ class Tokenizer:
     """
 
     def __init__(self, lowercase: bool = True, token_pattern: str = _RUNS) -> None:
-        pattern = re.compile(token_pattern)
+        try:
+            pattern = re.compile(token_pattern)
+        except re.error as error:
+            raise ValueError(f"token_pattern={token_pattern!r} is no regular expression: {error}") from error
         if pattern.groups > 1:
             raise ValueError(
                 f"token_pattern={token_pattern!r} has {pattern.groups} groups; use (?:...) for all but one"
