@@ -70,9 +70,9 @@ def peak_megabytes() -> float:
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def resident_megabytes() -> float:
-    """Return the resident memory of this process now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+def resident_megabytes(process: int | str = "self") -> float:
+    """Return the resident memory of this process, or of that with a number, now."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _with_peak(function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, float]:

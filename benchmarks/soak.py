@@ -8,21 +8,14 @@ Documents are generated and piped into one process that saves its model as it go
 
 import argparse
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.train_memory import OPTIONS, documents
+from benchmarks.measure import resident_megabytes
+from benchmarks.train_memory import OPTIONS, PROGRAM, documents
 
 FIRST, GROWTH = 20_000, 1.05
-PROGRAM = [sys.executable, "-c", "from bayespa.cli import main; main()"]
-
-
-def resident_megabytes(pid):
-    """Return the resident memory of a process."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1e3
 
 
 def main():

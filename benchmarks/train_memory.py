@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 N_WORDS, N_TOKENS, N_CLASSES = 200_000, 61, 20
+PROGRAM = (sys.executable, "-c", "from bayespa.cli import main; main()")
 OPTIONS = ("--max-words", "20000", "--topics", "20")  # a vocabulary that is full before 65,000 documents
 
 
@@ -33,16 +34,7 @@ def documents(n: int, seed: int = 0) -> Iterator[str]:
 
 def train(path: Path, model: Path) -> tuple[float, float, str]:
     """Return peak memory (MB), CPU seconds and what the program printed."""
-    command = [
-        sys.executable,
-        "-c",
-        "from bayespa.cli import main; main()",
-        "train",
-        path,
-        "-o",
-        model,
-        "--json",
-    ]
+    command = [*PROGRAM, "train", path, "-o", model, "--json"]
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen([*map(str, command), *OPTIONS], stdout=output)
         _, status, used = os.wait4(process.pid, 0)

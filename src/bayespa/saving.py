@@ -11,45 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bayespa import files
+from bayespa import files, linear, topics
 from bayespa.corpus import vectorizer_from_state, vectorizer_to_state
 from bayespa.files import ModelFileError
-from bayespa.linear import (
-    BayesPAClassifier,
-    BayesPARegressor,
-    PassiveAggressiveClassifier,
-    PassiveAggressiveRegressor,
-)
 from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Posterior, Sticks
 from bayespa.text_model import TextModel
-from bayespa.topics import (
-    GibbsMedLDAClassifier,
-    MedHDPClassifier,
-    MedHDPRegressor,
-    MedLDAClassifier,
-    MedLDARegressor,
-    OnlineHDP,
-    OnlineLDA,
-)
 from bayespa.topics.topic_sums import TopicSums
 
 __all__ = ["ModelFileError", "load", "save"]
 
-ESTIMATORS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        BayesPAClassifier,
-        BayesPARegressor,
-        GibbsMedLDAClassifier,
-        MedHDPClassifier,
-        MedHDPRegressor,
-        MedLDAClassifier,
-        MedLDARegressor,
-        OnlineHDP,
-        OnlineLDA,
-        PassiveAggressiveClassifier,
-        PassiveAggressiveRegressor,
-    )
+ESTIMATORS: dict[str, type[Any]] = {  # all that a file may name
+    name: getattr(package, name) for package in (linear, topics) for name in package.__all__
 }
 _POSTERIORS: dict[str, type[Posterior] | type[TopicSums]] = {
     kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks, TopicSums)

@@ -237,24 +237,25 @@ class TextModel:
             raise NotFittedError("this TextModel has learned nothing yet; call learn first")
         return self.estimator
 
-    def _X(self, counts: sp.csr_matrix) -> sp.csr_matrix:
-        """Return what the estimator reads of counts, in which there may be words that it has not learned."""
-        known = self._fitted().n_features_in_
-        return self._weighted(counts if counts.shape[1] == known else counts[:, :known])
-
-    def _counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
+    def counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
+        """Count the words known so far: return (n, n_words) for `predict_counts` and `features`."""
         self._fitted()
         _require_several(texts)
         counts: sp.csr_matrix = self.vectorizer.transform(texts)
         return counts
 
+    def features(self, counts: sp.csr_matrix) -> sp.csr_matrix:
+        """Return what the estimator reads of counts, in which there may be words that it has not learned."""
+        known = self._fitted().n_features_in_
+        return self._weighted(counts if counts.shape[1] == known else counts[:, :known])
+
     def predict(self, texts: Sequence[Content]) -> list[Label]:
         """Return the label of each of n texts: a class, a tuple of classes, or a number."""
-        return self.predict_counts(self._counts(texts)) if len(texts) else []
+        return self.predict_counts(self.counts(texts)) if len(texts) else []
 
     def predict_counts(self, counts: sp.csr_matrix) -> list[Label]:
-        """Return the label of each document whose words `count` has counted."""
-        estimator, X = self._fitted(), self._X(counts)
+        """Return the label of each document whose words `count` or `counts` has counted."""
+        estimator, X = self._fitted(), self.features(counts)
         if self.target != "classes":
             return list(estimator.predict(X).tolist())
         decision = estimator.decision_function(X)
@@ -263,10 +264,6 @@ class TextModel:
             chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
         names = np.asarray(self.class_names, object)
         return [tuple(names[row]) for row in chosen]
-
-    def features(self, texts: Sequence[Content]) -> sp.csr_matrix:
-        """Return what the estimator reads of n texts, (n, n_words)."""
-        return self._X(self._counts(texts))
 
     def targets(self, labels: Sequence[Label]) -> Any:
         """Return labels as the estimator takes them, None or NaN where unknown.
@@ -290,7 +287,7 @@ class TextModel:
         """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
         if self.target == "number":
             raise ValueError("a regressor has no probabilities; predict gives the numbers")
-        return np.asarray(self._fitted().predict_proba(self._X(self._counts(texts))))
+        return np.asarray(self._fitted().predict_proba(self.features(self.counts(texts))))
 
     @property
     def class_names(self) -> list[str]:
@@ -320,13 +317,13 @@ class TextModel:
         """Say which topics and words of a text carried the decision for a class, by default its own."""
         if hasattr(self._fitted(), "explain"):
             named = {} if self.target == "number" else {"target": target}
-            X = self._X(self._counts([text]))
+            X = self.features(self.counts([text]))
             explanation: Explanation = self.estimator.explain(X, feature_names=self.words(), **named)
             return explanation
-        return self._explain_by_words(self._counts([text]), target)
+        return self._explain_by_words(self.counts([text]), target)
 
     def _explain_by_words(self, counts: sp.csr_matrix, target: str | None) -> Explanation:
-        estimator, names, X = self.estimator, self.class_names, self._X(counts)
+        estimator, names, X = self.estimator, self.class_names, self.features(counts)
         coef = np.atleast_2d(estimator.coef_)
         if self.target == "number":
             task, name = 0, "prediction"

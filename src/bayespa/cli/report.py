@@ -91,12 +91,13 @@ def report(
 def _about(model: TextModel, documents: list[Document]) -> tuple[dict[str, Any], dict[str, float]]:
     """Return arguments of `write_report`, and the measures of the predictions."""
     contents, labels = [d.content for d in documents], [d.label for d in documents]
-    predicted = model.predict(contents)
+    counts = model.counts(contents)
+    predicted = model.predict_counts(counts)
     assert model.target is not None  # it has learned
     scores = Scores(model.target)
     scores.add(labels, predicted)
     return {
-        "X": model.features(contents),
+        "X": model.features(counts),
         "y": model.targets(labels),
         "predicted": model.targets(predicted),
         "texts": contents if all(isinstance(content, str) for content in contents) else None,

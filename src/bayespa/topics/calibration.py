@@ -21,7 +21,9 @@ Floats = NDArray[np.float64]
 Calibration = Literal["exclusive", "binary", "labels"] | None
 
 TEMPERATURES: Floats = 2.0 ** np.arange(-6.0, 2.25, 0.25)  # in units of the margin ε
-EDGES: Floats = np.arange(-2.0, 2.0 + 2.0**-6, 2.0**-5)  # of the bins that margins are counted in, likewise
+FARTHEST, WIDTH = 2.0, 2.0**-5  # margins counted beyond it count there; of a bin: likewise
+BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each begins
+CALIBRATED = ("temperature", "labels")  # parts of a posterior that are about margins
 
 
 def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) -> Floats:
@@ -79,8 +81,9 @@ def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Dirichlet:
     Dirichlet
         Its concentrations are the counts, (2, bins).
     """
-    at = np.clip(margin, EDGES[0], np.nextafter(EDGES[-1], 0.0))
-    counts = [np.histogram(at[which], EDGES)[0] for which in (~np.isnan(labels), labels > 0)]
+    place = np.floor(np.clip(margin, -FARTHEST, np.nextafter(FARTHEST, 0.0)) / WIDTH).astype(np.int64)
+    place += len(BINS) // 2
+    counts = [np.bincount(place[which], minlength=len(BINS)) for which in (~np.isnan(labels), labels > 0)]
     return Dirichlet(np.array(counts, np.float64))
 
 
@@ -98,13 +101,13 @@ def offset(posterior: Joint) -> float:
         return 0.0
     pairs, yes = posterior["labels"].concentration
     above = np.cumsum(pairs[::-1])[::-1]  # pairs in each bin or a higher one
-    return float(EDGES[:-1][above >= yes.sum()].max(initial=EDGES[0]))
+    return float(BINS[above >= yes.sum()].max(initial=-FARTHEST))
 
 
 def _some_labels() -> Dirichlet:
     """Return the counts before there are any: of a few labels, and of not fewer margins above 0."""
-    counts = np.full((2, len(EDGES) - 1), 2.0**-20)
-    counts[:, EDGES[:-1] == 0.0] = [[5.0], [4.0]]
+    counts = np.full((2, len(BINS)), 2.0**-20)
+    counts[:, BINS == 0.0] = [[5.0], [4.0]]
     return Dirichlet(counts)
 
 

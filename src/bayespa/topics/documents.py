@@ -12,8 +12,9 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, check_non_negative
 
 from bayespa.medlda_step import Documents
+from bayespa.posteriors.posterior import GRID
 
-UNIT = 2.0**-20  # counts of topics are multiples of it: see `bayespa.posteriors.Dirichlet.totals`
+UNIT = GRID  # counts of topics are multiples of it: see `bayespa.posteriors.Dirichlet.totals`
 TOKENS_OF_FRACTIONS = 512  # most tokens that a document of fractional counts is cut into
 LONGEST = 2**24  # tokens: up to here a float32 counts every one
 

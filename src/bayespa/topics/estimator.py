@@ -117,14 +117,20 @@ class TopicEstimator(TopicTransformer):
             self._calibration = "labels" if self._indicator else "binary"
             self._posterior.parts.update({**uncalibrated(self._calibration), **self._posterior.parts})
         for name, prior in uncalibrated(self._calibration).items():
-            if self._posterior[name]._arrays[0].shape != prior._arrays[0].shape:
+            found, wanted = (
+                {key: array.shape for key, array in part.to_arrays().items()}
+                for part in (self._posterior[name], prior)
+            )
+            if found != wanted:
                 raise ValueError(f"the {name} has other values than this version of bayespa knows")
 
     @property
     def coef_(self) -> Floats:
         """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
-        weights = [model.weights(posterior)[0] - self._offset for model, posterior in self._parts()]
-        return stacked(_padded(weights))
+        lowered_by = self._offset
+        return stacked(
+            _padded([model.weights(posterior)[0] - lowered_by for model, posterior in self._parts()])
+        )
 
     @property
     def coef_cov_(self) -> Floats:
@@ -165,7 +171,8 @@ class TopicEstimator(TopicTransformer):
         start = sum(len(other.shares_prior(before)) for other, before in parts[:part])
         batch = corpus.batch(np.zeros(1, np.int64), ids=corpus.ids())
         found = model.infer(posterior, batch)
-        weights = model.weights(posterior)[0][own] - self._offset
+        lowered_by = self._offset
+        weights = model.weights(posterior)[0][own] - lowered_by
         share = found.free.topic_share[0].astype(np.float64)
         top = self.topics(5, feature_names)[start:]
         topics = [
@@ -182,7 +189,7 @@ class TopicEstimator(TopicTransformer):
         ]
         return Explanation(
             target,
-            float(found.free.margin[0, own]) - self._offset,
+            float(found.free.margin[0, own]) - lowered_by,
             float(np.sqrt(found.free.margin_var[0, own])),
             tuple(sorted(topics, key=lambda t: -abs(t.contribution))),
             tuple(sorted(words, key=lambda w: -abs(w.contribution))),

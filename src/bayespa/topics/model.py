@@ -15,7 +15,7 @@ from bayespa.linalg import cholesky
 from bayespa.medlda_step import Schedule, Tasks, Topics
 from bayespa.posteriors import Joint
 from bayespa.random import grid, normal, subkey
-from bayespa.topics.calibration import Calibration, calibrated, uncalibrated
+from bayespa.topics.calibration import CALIBRATED, Calibration, calibrated, uncalibrated
 from bayespa.topics.documents import Batch
 from bayespa.topics.dual import solve_dual
 from bayespa.topics.sampling import Sampled, sample
@@ -36,10 +36,8 @@ class Progressive(Local[Joint]):
     margin: Floats  # (n, T)
 
     def after(self, before: Progressive) -> Progressive:
-        """Keep what was predicted before labels were learned, and what it says of the temperature."""
-        first = {
-            name: part for name, part in before.statistics.parts.items() if name in ("temperature", "labels")
-        }
+        """Keep what was predicted before labels were learned, and what it says of the margins."""
+        first = {name: part for name, part in before.statistics.parts.items() if name in CALIBRATED}
         return replace(self, statistics=Joint(**{**self.statistics.parts, **first}), margin=before.margin)
 
 
