@@ -49,20 +49,24 @@ struct TargetsView {
   nb::object labels_object;
   In<double, 1> cost;
   In<int32_t, 1> labels;
-  In<double, 2> values;
+  In<double, 2> lower, upper;
   Targets targets;
 
   TargetsView(const nb::object& object, const Rows& rows)
       : labels_object(object.attr("labels")),
         cost(attribute<In<double, 1>>(object, "cost")),
-        targets{nullptr, nullptr, cost.data(), nb::cast<int64_t>(object.attr("n_tasks")),
+        targets{nullptr, nullptr, nullptr, cost.data(), nb::cast<int64_t>(object.attr("n_tasks")),
                 nb::cast<double>(object.attr("margin"))} {
     const size_t n = static_cast<size_t>(rows.n);
     if (labels_object.is_none()) {
-      values = attribute<In<double, 2>>(object, "values");
-      targets.values = values.data();
-      require(values.shape(0) == n && static_cast<int64_t>(values.shape(1)) == targets.n_tasks,
-              "values must be (rows, tasks)");
+      lower = attribute<In<double, 2>>(object, "lower");
+      upper = attribute<In<double, 2>>(object, "upper");
+      targets.lower = lower.data();
+      targets.upper = upper.data();
+      for (const In<double, 2>& end : {lower, upper}) {
+        require(end.shape(0) == n && static_cast<int64_t>(end.shape(1)) == targets.n_tasks,
+                "lower and upper must be (rows, tasks)");
+      }
     } else {
       labels = nb::cast<In<int32_t, 1>>(labels_object, false);
       targets.labels = labels.data();

@@ -15,11 +15,12 @@ struct Rows {
   double bias;
 };
 
-// What task t wants of row i. Classification: the sign +1 if labels[i] == t, else -1, with a margin. Regression
-// (labels == nullptr): targets[i, t] within the margin.
+// What task t wants of row i: the sign +1 if labels[i] == t, else -1, with a margin; or (labels == nullptr) a number
+// in [lower[i, t], upper[i, t]], of which either end may be infinite.
 struct Targets {
   const int32_t* labels;  // (n,)
-  const double* values;   // (n, T)
+  const double* lower;    // (n, T)
+  const double* upper;    // (n, T)
   const double* cost;     // (n,) weight of each example
   int64_t n_tasks;
   double margin;

@@ -40,8 +40,9 @@ struct Wish {
 
 inline Wish wish(const Targets& targets, int64_t i, int64_t t) {
   if (targets.labels == nullptr) {
-    const double y = targets.values[i * targets.n_tasks + t];
-    return {1, y - targets.margin, y + targets.margin, targets.cost[i]};
+    const double lower = targets.lower[i * targets.n_tasks + t], upper = targets.upper[i * targets.n_tasks + t];
+    if (lower > -kInfinity) return {1, lower, upper, targets.cost[i]};
+    return {-1, -upper, kInfinity, upper < kInfinity ? targets.cost[i] : 0};  // both infinite: nothing is wanted
   }
   return {targets.labels[i] == t ? 1. : -1., targets.margin, kInfinity, targets.cost[i]};
 }

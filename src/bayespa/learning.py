@@ -33,6 +33,9 @@ class Learnable(Protocol[S_contra]):
     def discounted(self, rho: float, prior: Self, /) -> Self:
         """Forget: prior + rho (posterior - prior)."""
 
+    def copy(self) -> Self:
+        """Return a posterior with arrays of its own."""
+
 
 P = TypeVar("P", bound="Learnable[Any]")
 
@@ -88,6 +91,7 @@ def rounds(
     tol: float = 0.0,
     start: int = 0,
     replace: bool = True,
+    cavity: Callable[[P, S], P] | None = None,
 ) -> Iterator[Round[P, S]]:
     """Learn mini-batch after mini-batch, and yield the state after each one.
 
@@ -101,8 +105,7 @@ def rounds(
         A stream for one pass; for more passes, something that can be iterated again (a list).
     n_passes : int
         From the second pass on, what a mini-batch added before is subtracted first: no data counts twice.
-        Where one mini-batch is all of the data it is subtracted last, since else nothing would be left to
-        learn it with: batch learning.
+        See `cavity` for a mini-batch that is all of the data: batch learning.
     n_iterations : int
         How often the local step and the global update alternate within a round (the paper's I).
     discount : float
@@ -117,6 +120,10 @@ def rounds(
         Index of the first local step; a model that goes on learning gives the number of steps made so far.
     replace : bool
         If false, later passes subtract nothing: for a model whose statistics are steps along a gradient.
+    cavity : callable, optional
+        Where one mini-batch is all of the data, what a later pass learns it with, made of the posterior and
+        of what the mini-batch has added. By default the posterior as it is, since else nothing would be left
+        to find latent variables with; `without` where there are none.
 
     Yields
     ------
@@ -160,7 +167,8 @@ def rounds(
                 current -= learned[batch_index]
             if discount < 1.0 and prior is not None:
                 current = current.discounted(discount, prior)
-            local = model.local_step(current, batch, index)
+            source = cavity(current, learned[batch_index]) if replaced and whole and cavity else current
+            local = model.local_step(source, batch, index)
             if replaced and whole:
                 current -= learned[batch_index]
             current += local.statistics
@@ -180,6 +188,13 @@ def rounds(
         if abs(objective - objective_before) < tol * abs(objective_before):
             return
         objective_before = objective
+
+
+def without(posterior: P, statistics: Any) -> P:
+    """Return a posterior that has unlearned `statistics`; the one given stays as it is."""
+    cavity: Any = posterior.copy()
+    cavity -= statistics
+    return cavity  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -209,7 +224,7 @@ def learn(
         Each is called with the `Round` after every mini-batch; a callback that returns True stops the
         learning.
     **options
-        `n_passes`, `n_iterations`, `discount`, `prior`, `tol`, `start` and `replace` of `rounds`.
+        `n_passes`, `n_iterations`, `discount`, `prior`, `tol`, `start`, `replace` and `cavity` of `rounds`.
 
     Returns
     -------

@@ -453,3 +453,11 @@ def test_a_stream_holds_memory_flat(estimator):
     assert max(sizes[5:]) - min(sizes[5:]) < 64  # of a counter that pickles in more digits
     assert max(peaks[50:]) < 1.1 * max(peaks[5:50])
     assert model.score(*batch(2000)) > 0.8
+
+
+@pytest.mark.parametrize("classifier", ["gibbs", "averaging"])
+def test_passes_over_one_batch_of_all_data_learn_it_once(classifier):
+    X, y = make_classification(200, random_state=0)
+    model = BayesPAClassifier(classifier=classifier, batch_size=None, random_state=0)
+    once, thrice = (clone(model).set_params(n_passes=n).fit(X, y) for n in (1, 3))
+    assert_allclose(thrice.coef_, once.coef_, rtol=1e-6, atol=1e-9)

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from bayespa import _native
-from bayespa.linear.examples import Rows, Targets
+from bayespa.linear.examples import Rows, Targets, Zones
 from bayespa.reference import linear as reference
 
 
@@ -20,6 +20,10 @@ def example_targets(rng, n, kind, n_tasks=5):
     cost = rng.integers(0, 3, n).astype(float)  # some examples have weight 0
     if kind == "regression":
         return Targets(None, rng.standard_normal((n, n_tasks)), cost, n_tasks, 0.1)
+    if kind == "zones":
+        lower, width = rng.standard_normal((n, n_tasks)), rng.uniform(0, 1, (n, n_tasks))
+        open_below, open_above = rng.random((2, n, n_tasks)) < 0.5
+        return Zones(np.where(open_below, -np.inf, lower), np.where(open_above, np.inf, lower + width))
     return Targets(rng.integers(-1, n_tasks, n).astype(np.int32), None, cost, n_tasks, 1.0)
 
 
@@ -65,6 +69,8 @@ every_setting = pytest.mark.parametrize(
     [
         ("classification", 0.5, "moments"),
         ("regression", 0.5, "moments"),
+        ("zones", 0.0, "moments"),
+        ("zones", 0.5, "augmented"),
         ("classification", 0.0, "augmented"),
         ("regression", 0.0, "augmented"),
     ],

@@ -76,7 +76,6 @@ def test_chain_has_the_law_of_topics_and_weights():
         cost=COST,
         margin=1.0,
         regression=False,
-        calibration=None,
         averaging=False,
         sampler="collapsed",
         n_sweeps=1,

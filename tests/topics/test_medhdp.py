@@ -114,7 +114,7 @@ def test_weights_have_the_prior_of_a_bias(bias_scale):
     mean, covariance = (prior + Gaussian(shift, precision)).moments()
 
     estimator = MedHDPRegressor(weight_scale=0.5, bias_scale=bias_scale)
-    model = estimator._model(n_tasks, None, 0)
+    model = estimator._model(n_tasks, None, 0).topics
     posterior = model.prior(n_words=3)
     both = np.hstack([np.eye(n_topics), np.ones((n_topics, 1))])  # z̄ and the 1 of the bias, given z̄
     ids, counts = np.arange(n_topics), np.ones((1, n_topics))

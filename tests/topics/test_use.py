@@ -135,7 +135,8 @@ def test_explanation_adds_up(classifier, corpus, multi_class):
         explanation = model.explain(corpus.X_test[0], target, names)
         assert explanation.target == target
         assert explanation.decision == decision
-        assert_allclose(sum(part.contribution for part in explanation.topics), decision, atol=1e-5)
+        by_topics = sum(part.contribution for part in explanation.topics)
+        assert_allclose(by_topics + explanation.beside, decision, atol=1e-5)
         assert_allclose(sum(part.contribution for part in explanation.words), decision, atol=1e-5)
         assert sum(part.count for part in explanation.words) == corpus.X_test[0].sum()
     best = model.explain(corpus.X_test[0].toarray()[0])

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.elementary import exp
-from bayespa.learning import rounds
+from bayespa.learning import rounds, without
 from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor, squeezed
 from bayespa.linear.examples import Batch, Floats, Integers, Rows
 from bayespa.linear.model import LinearModel, tilt
@@ -93,7 +93,7 @@ class _BayesPA(LinearEstimator):
         options = {"n_passes": n_passes, "discount": self.discount, "tol": self.tol}
         prior = self._prior(*self.posterior_.shift.shape)
         try:
-            for state in rounds(model, self.posterior_, batches, prior=prior, **options):
+            for state in rounds(model, self.posterior_, batches, prior=prior, cavity=without, **options):
                 self.posterior_ = state.posterior
                 self.n_examples_seen_ = seen + state.n_examples
                 self.objective_ = state.local.objective / state.local.n_examples

@@ -103,6 +103,16 @@ class Targets:
     n_tasks: int
     margin: float
 
+    @property
+    def lower(self) -> Floats:
+        """Where the zone begins in which a regressor's predictions cost nothing, (n, T)."""
+        return np.asarray(self.values) - self.margin
+
+    @property
+    def upper(self) -> Floats:
+        """Where it ends."""
+        return np.asarray(self.values) + self.margin
+
     def loss(self, f: Floats) -> float:
         """Return the hinge or epsilon-insensitive loss of margins f (n, T), summed with all weights."""
         if self.values is not None:
@@ -120,6 +130,26 @@ class Targets:
             values=None if self.values is None else self.values[rows],
             cost=self.cost[rows],
         )
+
+
+@dataclass(frozen=True)
+class Zones:
+    """Where T tasks want the margins of n rows to lie: in [lower, upper], whose ends may be infinite."""
+
+    lower: Floats  # (n, T)
+    upper: Floats  # (n, T)
+    labels: None = None
+    margin: float = 0.0
+
+    @property
+    def n_tasks(self) -> int:
+        """T."""
+        return int(self.lower.shape[1])
+
+    @property
+    def cost(self) -> Floats:
+        """Weights of the rows, (n,): all alike."""
+        return np.ones(len(self.lower))
 
 
 @dataclass(frozen=True)

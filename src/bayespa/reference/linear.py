@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayespa.reference.tilted import INFINITY, Tilt, hinge, mean_field, moments
 
 if TYPE_CHECKING:
-    from bayespa.linear.examples import Rows, Targets
+    from bayespa.linear.examples import Rows, Targets, Zones
 
 Floats = NDArray[np.float64]
 
@@ -29,14 +29,15 @@ class Wish(NamedTuple):
     cost: float
 
 
-def wish(targets: Targets, i: int, t: int) -> Wish:
+def wish(targets: Targets | Zones, i: int, t: int) -> Wish:
     """Return the wish of task t on row i."""
     cost = float(targets.cost[i])
-    if targets.values is not None:
-        y = float(targets.values[i, t])
-        return Wish(1.0, y - targets.margin, y + targets.margin, cost)
-    assert targets.labels is not None
-    return Wish(1.0 if targets.labels[i] == t else -1.0, targets.margin, INFINITY, cost)
+    if targets.labels is not None:
+        return Wish(1.0 if targets.labels[i] == t else -1.0, targets.margin, INFINITY, cost)
+    lower, upper = float(targets.lower[i, t]), float(targets.upper[i, t])
+    if lower > -INFINITY:
+        return Wish(1.0, lower, upper, cost)
+    return Wish(-1.0, -upper, INFINITY, cost if upper < INFINITY else 0.0)  # both infinite: nothing is wanted
 
 
 def entries(rows: Rows, i: int) -> Iterator[tuple[int, float]]:
@@ -81,7 +82,7 @@ def decide(rows: Rows, weights: Floats, out: Floats) -> None:
 
 def aggressive(
     rows: Rows,
-    targets: Targets,
+    targets: Targets | Zones,
     order: NDArray[np.int64],
     aggressiveness: float,
     squared: bool,
@@ -140,7 +141,7 @@ def tilt_wish(w: Wish, f: float, s: float, cost: float, method: str) -> Tilt:
 
 def gibbs_diagonal(
     rows: Rows,
-    targets: Targets,
+    targets: Targets | Zones,
     cost: float,
     method: str,
     shift: Floats,
@@ -172,7 +173,13 @@ def gibbs_diagonal(
 
 
 def gibbs_isotropic(
-    rows: Rows, targets: Targets, cost: float, method: str, mean: Floats, variance: Floats, objective: Floats
+    rows: Rows,
+    targets: Targets | Zones,
+    cost: float,
+    method: str,
+    mean: Floats,
+    variance: Floats,
+    objective: Floats,
 ) -> None:
     """Update μ (D + 1, T) and the variance (T,) of all weights of a task, row by row. [PA-3] [PA-4]."""
     n_weights = rows.n_columns + (rows.bias != 0)
@@ -190,7 +197,7 @@ def gibbs_isotropic(
 
 def gibbs_full(
     rows: Rows,
-    targets: Targets,
+    targets: Targets | Zones,
     cost: float,
     method: str,
     mean: Floats,

@@ -53,13 +53,16 @@ class Method:
     patience: int = 1  # its passes, in the place of one of the others: a chain makes many that are short
 
 
+ALONE = {"word_scale": 0.0}  # topics decide, as in the paper
 METHODS = {
-    "paMedLDA": Method(MedLDAClassifier, paper=PAPER_LDA),
-    "bMedLDA": Method(MedLDAClassifier, {"batch_size": None}, PAPER_LDA, online=False),
+    "paMedLDA": Method(MedLDAClassifier, ALONE, PAPER_LDA),
+    "bMedLDA": Method(MedLDAClassifier, {"batch_size": None, **ALONE}, PAPER_LDA, online=False),
     "gMedLDA": Method(GibbsMedLDAClassifier, paper=PAPER, online=False, passes=_sweeps, patience=2),
     "spLDA": Method(OnlineLDA, paper={"eta": 0.5}, read_out=True),
-    "paMedHDP": Method(MedHDPClassifier, paper=PAPER_HDP, nonparametric=True),
-    "bMedHDP": Method(MedHDPClassifier, {"batch_size": None}, PAPER_HDP, nonparametric=True, online=False),
+    "paMedHDP": Method(MedHDPClassifier, ALONE, PAPER_HDP, nonparametric=True),
+    "bMedHDP": Method(
+        MedHDPClassifier, {"batch_size": None, **ALONE}, PAPER_HDP, nonparametric=True, online=False
+    ),
     "tfHDP": Method(
         OnlineHDP,
         paper={"eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0},
@@ -73,7 +76,7 @@ def settings_of(method: str, preset: Preset, **chosen: Any) -> dict[str, Any]:
     """Return the settings of a method, the paper's where `preset` says so, and those chosen for a cell.
 
     >>> settings_of("bMedLDA", "ours", n_topics=40)
-    {'n_topics': 40, 'batch_size': None}
+    {'n_topics': 40, 'batch_size': None, 'word_scale': 0.0}
     >>> settings_of("paMedLDA", "paper", n_topics=40)["alpha"]
     0.025
     """

@@ -23,7 +23,6 @@ Calibration = Literal["exclusive", "binary", "labels"] | None
 TEMPERATURES: Floats = 2.0 ** np.arange(-6.0, 2.25, 0.25)  # in units of the margin ε
 FARTHEST, WIDTH = 2.0, 2.0**-5  # margins counted beyond it count there; of a bin: likewise
 BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each begins
-CALIBRATED = ("temperature", "labels")  # parts of a posterior that are about margins
 
 
 def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) -> Floats:
@@ -69,7 +68,7 @@ def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Dirichlet:
     """Count the margins of all pairs of a document and a label, and of those that belong together.
 
     A hinge loss wants both answers alike, and where few are yes all margins are too small. The counts tell
-    above which margin there are as many pairs as belong together: see `offset`.
+    how many labels would be given above each margin, and how many of them rightly: see `offset`.
 
     Parameters
     ----------
@@ -88,7 +87,7 @@ def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Dirichlet:
 
 
 def offset(posterior: Joint) -> float:
-    """Return the margin, in units of ε, above which a label is given: as often as labels were there.
+    """Return the margin, in units of ε, above which a label is given: where micro-averaged F1 was best.
 
     >>> posterior = Joint(**uncalibrated("labels"))
     >>> offset(posterior)
@@ -99,14 +98,13 @@ def offset(posterior: Joint) -> float:
     """
     if "labels" not in posterior.parts:
         return 0.0
-    pairs, yes = posterior["labels"].concentration
-    above = np.cumsum(pairs[::-1])[::-1]  # pairs in each bin or a higher one
-    return float(BINS[above >= yes.sum()].max(initial=-FARTHEST))
+    given, right = np.cumsum(posterior["labels"].concentration[:, ::-1], axis=1)[:, ::-1]
+    return float(BINS[(right / (given + right[0])).argmax()])
 
 
 def _some_labels() -> Dirichlet:
-    """Return the counts before there are any: of a few labels, and of not fewer margins above 0."""
-    counts = np.full((2, len(BINS)), 2.0**-20)
+    """Return the counts before there are any: of a few labels, for which a margin above 0 is best."""
+    counts = np.repeat([[2.0**-20], [2.0**-22]], len(BINS), axis=1)
     counts[:, BINS == 0.0] = [[5.0], [4.0]]
     return Dirichlet(counts)
 
@@ -130,16 +128,17 @@ def calibrated(
     """Return what progressive predictions say of the temperature and of the offset, likewise.
 
     `enough` documents of a mini-batch are evidence of the temperature, or an eighth of them if that is more:
-    they cost time. Where there is an offset a mini-batch counts by its `index`: the first margins, when
-    nothing is learned, are all zero, and say that no margin is too small.
+    they cost time. A mini-batch counts by the square of its `index`: margins grow while a model learns, and
+    the first of all, when nothing is learned, say nothing.
     """
     if calibration is None:
         return {}
-    n = min(len(margin), max(enough, len(margin) // 8))
+    n, weight = min(len(margin), max(enough, len(margin) // 8)), float(index) ** 2
     found = evidence(margin[:n] - offset(posterior), labels[:n], exclusive=calibration == "exclusive")
-    if calibration != "labels":
-        return {"temperature": Categorical(found)}
-    return {"temperature": Categorical(index * found), "labels": index * margin_counts(margin, labels)}
+    learned: dict[str, Categorical | Dirichlet] = {"temperature": Categorical(weight * found)}
+    if calibration == "labels":
+        learned["labels"] = weight * margin_counts(margin, labels)
+    return learned
 
 
 def temperature(posterior: Joint) -> float:

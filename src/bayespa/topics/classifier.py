@@ -93,9 +93,9 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     ) -> NDArray[Any]:
         """Return the class of each document, (n,), or 0 and 1 for each label, (n, T).
 
-        The parameters are those of `decision_function`. Of many labels as many are given as there are: the
-        margin that this needs was learned from what would have been said before labels were seen, and is
-        subtracted from decisions and weights.
+        The parameters are those of `decision_function`. Of many labels those are given whose margin is above
+        one that was learned: it would have been best (by F1) for what was said before labels were seen, and
+        is subtracted from decisions and weights.
         """
         decision = self.decision_function(X, prediction=prediction, random_state=random_state)
         if self._indicator:
@@ -130,7 +130,7 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         Returns
         -------
         Explanation
-            Its contributions of topics sum to the decision, and so do those of words.
+            What topics contribute and what words add beside them sum to the decision; so do its words.
         """
         check_is_fitted(self)
         if self._n_tasks == 1:

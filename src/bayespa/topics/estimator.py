@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.learning import Callback
@@ -18,19 +20,29 @@ from bayespa.topics.explain import Explanation, TopicPart, WordPart
 from bayespa.topics.labels import Classes
 from bayespa.topics.merge import require_mergeable
 from bayespa.topics.model import Floats, OneVsRest, TopicModel, draw_weights
+from bayespa.topics.supervised import Supervised
 from bayespa.topics.transformer import Targets, TopicTransformer, stacked
+from bayespa.topics.words import Words, draw_words
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-WEIGHTS = 4  # the purpose of a key, see `bayespa.random.subkey`
+WEIGHTS, WORDS = 4, 9  # the purposes of keys, see `bayespa.random.subkey`
 
 
 class TopicEstimator(TopicTransformer):
     """Subclasses say what topics are (`_topic_model`), what y means (`_targets`) and what margins decide."""
 
     _regression: bool
-    _merged_alike: tuple[str, ...] = ("eta", "weight_scale", "bias_scale", "margin", "multi_class")
+    word_scale: float
+    _merged_alike: tuple[str, ...] = (
+        "eta",
+        "weight_scale",
+        "bias_scale",
+        "word_scale",
+        "margin",
+        "multi_class",
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -41,12 +53,13 @@ class TopicEstimator(TopicTransformer):
     def _topic_model(self, **shared: Any) -> TopicModel:
         """Check the parameters that only this model has, and return it."""
 
-    def _model(self, n_tasks: int, calibration: Calibration, key: int) -> TopicModel | OneVsRest:
+    def _model(self, n_tasks: int, calibration: Calibration, key: int) -> Supervised:
         """Check the parameters and return the model they describe."""
         require_choice("multi_class", self.multi_class, ("shared", "ovr"))
         scales = {name: self._value(name) for name in ("cost", "weight_scale", "bias_scale")}
         for name, value in scales.items():
             require_number(name, value, 0.0, open_=name != "bias_scale")
+        require_number("word_scale", self.word_scale, 0.0)
         require_number("margin", self.margin, 0.0, open_=not self._regression)
         require_number("n_iterations", self._value("n_iterations"), 1, whole=True)
         self._check_sampling()
@@ -61,7 +74,6 @@ class TopicEstimator(TopicTransformer):
             **{name: float(value) for name, value in scales.items()},
             margin=float(self.margin),
             regression=self._regression,
-            calibration=calibration if shared else None,
             averaging=self.classifier == "averaging",
             sampler=self.sampler,
             n_sweeps=int(self.n_sweeps),
@@ -72,10 +84,15 @@ class TopicEstimator(TopicTransformer):
             key=key,
             n_threads=number_of_threads(self.n_jobs),
         )
-        return model if shared else OneVsRest(model, n_tasks, calibration)
+        words = Words(float(self.word_scale), model.margin, model.n_threads) if self.word_scale else None
+        return Supervised(model if shared else OneVsRest(model, n_tasks), words, calibration, model.margin)
 
-    def _options(self, model: TopicModel | OneVsRest) -> dict[str, Any]:
-        return {"discount": self.discount, "n_iterations": self._value("n_iterations")}
+    def _options(self, model: Supervised) -> dict[str, Any]:
+        return {
+            "discount": self.discount,
+            "n_iterations": self._value("n_iterations"),
+            "cavity": model.cavity,
+        }
 
     def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from scratch, in `n_passes` passes over the documents in random order.
@@ -116,7 +133,14 @@ class TopicEstimator(TopicTransformer):
         if str(self._calibration) == "independent":  # in files of before labels had an offset
             self._calibration = "labels" if self._indicator else "binary"
             self._posterior.parts.update({**uncalibrated(self._calibration), **self._posterior.parts})
-        for name, prior in uncalibrated(self._calibration).items():
+        expected = uncalibrated(self._calibration)
+        if self.word_scale and "words" not in self._posterior.parts:  # in files of before there were any
+            self.word_scale = 0.0
+        beside_topics = self._words
+        if beside_topics is not None:
+            expected |= beside_topics.prior(self._n_tasks, self.n_features_in_)
+        for name, prior in expected.items():
+            self._posterior[name].require_proper()
             found, wanted = (
                 {key: array.shape for key, array in part.to_arrays().items()}
                 for part in (self._posterior[name], prior)
@@ -138,6 +162,19 @@ class TopicEstimator(TopicTransformer):
         return stacked(_padded([model.weights(posterior)[1] for model, posterior in self._parts()]))
 
     @property
+    def _words(self) -> Words | None:
+        return self._model(self._n_tasks, self._calibration, self._key).words
+
+    @property
+    def word_coef_(self) -> Floats:
+        """Posterior mean of the weights that words have beside their topics, (T, n_words); 0 if none have."""
+        check_is_fitted(self)
+        if not self.word_scale:
+            return np.zeros((self._n_tasks, self.n_features_in_))
+        mean: Floats = self._posterior["words"].mean()
+        return mean
+
+    @property
     def _offset(self) -> float:
         """What all margins are lowered by, or all weights: the same, as a document's shares sum to 1."""
         return offset(self._posterior) * float(self.margin)
@@ -145,14 +182,19 @@ class TopicEstimator(TopicTransformer):
     def _margins(self, X: Any, prediction: str, random_state: Any) -> tuple[Floats, Floats]:
         """Return mean and variance (n, T) of the margins of documents."""
         require_choice("prediction", prediction, ("mean", "gibbs"))
-        corpus = self._corpus(X)
-        weights = self._drawn_weights(random_state) if prediction == "gibbs" else None
-        _, mean, variance = self._infer(corpus, weights)
+        corpus, words = self._corpus(X), self._words
+        weights = own = beside = None
+        if prediction == "gibbs":
+            key = self._key if random_state is None else key_from_seed(random_state)
+            weights = self._drawn_weights(subkey(key, WEIGHTS))
+            own = draw_words(subkey(key, WORDS), self._posterior["words"]) if words else None
+        if words is not None:
+            beside = partial(words.margins, self._posterior, weights=own)
+        _, mean, variance = self._infer(corpus, weights, beside)
         return mean - self._offset, variance
 
-    def _drawn_weights(self, random_state: Any) -> list[Floats]:
+    def _drawn_weights(self, key: int) -> list[Floats]:
         """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
-        key = subkey(self._key if random_state is None else key_from_seed(random_state), WEIGHTS)
         drawn, task = [], 0
         for model, posterior in self._parts():
             drawn.append(draw_weights(key, *model.weights(posterior), first=task))
@@ -183,16 +225,22 @@ class TopicEstimator(TopicTransformer):
         counts = documents.counts * corpus.weights[0]
         (carried,) = found.counts  # a document has one token weight
         added = (carried.counts * weights).sum(axis=1) * carried.weight / max(counts.sum(), UNIT)
+        beside, variance, beside_topics = 0.0, found.free.margin_var[0, own], self._words
+        if beside_topics is not None:
+            added = added + beside_topics.contributions(self._posterior, batch, task)
+            mean, own_variance = beside_topics.margins(self._posterior, batch)
+            beside, variance = float(mean[0, task]), variance + own_variance[0, task]
         words = [
             WordPart(str(names[w]), float(n), float(x))
             for w, n, x in zip(documents.vocabulary, counts, added, strict=True)
         ]
         return Explanation(
             target,
-            float(found.free.margin[0, own]) - lowered_by,
-            float(np.sqrt(found.free.margin_var[0, own])),
+            float(found.free.margin[0, own]) + beside - lowered_by,
+            float(np.sqrt(variance)),
             tuple(sorted(topics, key=lambda t: -abs(t.contribution))),
             tuple(sorted(words, key=lambda w: -abs(w.contribution))),
+            beside,
         )
 
     def _merge(self, other: Self, ancestor: Self | None, targets: Callable[[Self], Targets]) -> Self:

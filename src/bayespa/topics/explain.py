@@ -20,7 +20,7 @@ class TopicPart:
 
 @dataclass(frozen=True)
 class WordPart:
-    """What a word added: the mean weight of the topics its tokens were in, times its share of the tokens."""
+    """What a word added: by the topics its tokens were in, as many as they are, and on its own."""
 
     word: str
     count: float
@@ -29,9 +29,9 @@ class WordPart:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """A decision as a sum over topics, and the same sum over words; largest contributions first.
+    """A decision as a sum over topics and what words added beside them, and the same sum over words.
 
-    It shows itself as text of the largest parts, in a notebook as two tables.
+    Largest contributions come first. It shows itself as text of the largest parts, in a notebook as tables.
     """
 
     target: Any  # the class, label or target that the decision is about
@@ -39,6 +39,7 @@ class Explanation:
     std: float
     topics: tuple[TopicPart, ...]
     words: tuple[WordPart, ...]
+    beside: float = 0.0  # what words added beside their topics, all in all
 
     def __repr__(self) -> str:
         lines = [f"{self.target}: {self.decision:+.3f} ± {self.std:.3f}"]
@@ -46,6 +47,8 @@ class Explanation:
             f"  {t.contribution:+.3f}  topic {t.topic}, {t.share:.0%} × {t.weight:+.3f}: {' '.join(t.words)}"
             for t in self.topics[:5]
         ]
+        if self.beside:
+            lines.append(f"  {self.beside:+.3f}  words beside their topics")
         lines += [f"  {w.contribution:+.3f}  {w.word} × {w.count:g}" for w in self.words[:10]]
         return "\n".join(lines)
 
@@ -55,6 +58,8 @@ class Explanation:
             f"<td>{escape(' '.join(t.words))}</td></tr>"
             for t in self.topics[:5]
         )
+        if self.beside:
+            topics += f"<tr><td>{self.beside:+.3f}</td><td colspan=4>words beside their topics</td></tr>"
         words = "".join(
             f"<tr><td>{w.contribution:+.3f}</td><td>{escape(w.word)}</td><td>{w.count:g}</td></tr>"
             for w in self.words[:10]

@@ -21,7 +21,6 @@ from bayespa.medlda_step import Schedule
 from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
 from bayespa.random import grid, inverse_gaussian, subkey
 from bayespa.topics.batches import Batches
-from bayespa.topics.calibration import calibrated
 from bayespa.topics.classifier import TopicClassifier
 from bayespa.topics.documents import Batch
 from bayespa.topics.medhdp_model import PIECE
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.random.subkey`
 CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
 NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
-EVIDENCE = 256  # documents that the temperature is learned from
 NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
 
 
@@ -70,6 +68,8 @@ class GibbsMedLDA(MedLDA):
     The first half of these draws topics without labels, which would else hold on to the first that come.
     """
 
+    evidence = 256
+
     def prior(self, n_words: int) -> Joint:
         """Return the prior, and a chain that has not begun: weights of 0."""
         parts = super().prior(n_words).parts
@@ -89,15 +89,13 @@ class GibbsMedLDA(MedLDA):
         if index > self.burn_in:
             new = tuple(before + now for before, now in zip(chain.sums, new, strict=True))
         chain = replace(chain, weights=drawn, n_kept=max(0, index - self.burn_in) + 1, sums=new)
-        some = batch.first(EVIDENCE)
-        guess = self.infer(posterior, some).free.margin
+        guess = self.infer(posterior, batch.first(self.evidence)).free.margin
         statistics = Joint(
             topics=Columns(
                 batch.documents.vocabulary, Dirichlet(on_grid(chain.sums[0], 1.0, chain.n_kept).T)
             ),
             weights=self._averaged_weights(chain),
             chain=chain,
-            **calibrated(self.calibration, posterior, guess / self.margin, some.labels, index, EVIDENCE),
         )
         loss = 2.0 * self.cost * float(np.nansum(np.maximum(gap, 0.0)))
         return Progressive(statistics, loss, len(batch), guess)
@@ -256,7 +254,7 @@ class GibbsMedLDAClassifier(TopicClassifier):
     """
 
     # What the parameters of an online learner are here.
-    batch_size, n_iterations, discount, label_free = None, 1, 1.0, 0.0
+    batch_size, n_iterations, discount, label_free, word_scale = None, 1, 1.0, 0.0, 0.0
     classifier, sampler, topic_estimate = "gibbs", "collapsed", "mean"
 
     def __init__(

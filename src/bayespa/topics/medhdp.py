@@ -111,6 +111,9 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     bias_scale : float or None
         Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
         one. None: 0.3, and 0 one-vs-rest.
+    word_scale : float
+        Prior standard deviation of the weights that words have beside their topics [MED-9], in the unit of
+        decisions, for documents of length 1; 0: topics decide alone, as in the paper.
     n_iterations : int or None
         I, how often local and global step alternate within a mini-batch. None: 4, and 2 one-vs-rest.
     n_sweeps, burn_in : int
@@ -171,6 +174,8 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     coef_, coef_cov_ : (T, K) and (T, K, K) arrays
         Mean and covariance of the weights; in one-vs-rest, of each task's own topics, and 0 where a task has
         fewer topics than another.
+    word_coef_ : (T, n_words) array
+        Mean of the weights that words have beside their topics.
     n_topics_ : int
         K, the topics in use; in one-vs-rest, of all tasks together.
     topic_ids_ : (K,) array of int64
@@ -236,6 +241,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         margin: float = 1.0,
         weight_scale: float | None = None,
         bias_scale: float | None = None,
+        word_scale: float = 1.0,
         n_iterations: int | None = None,
         n_sweeps: int = 4,
         burn_in: int = 2,
@@ -265,6 +271,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
             margin=margin,
             weight_scale=weight_scale,
             bias_scale=bias_scale,
+            word_scale=word_scale,
             n_iterations=n_iterations,
             n_sweeps=n_sweeps,
             burn_in=burn_in,

@@ -11,7 +11,6 @@ from bayespa.medhdp_step import HdpStepResult, HdpTopics, beside_bias, step, wit
 from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, topic_factors
 from bayespa.posteriors import Counts, Gaussian, Joint
 from bayespa.random import subkey
-from bayespa.topics.calibration import calibrated, uncalibrated
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.merge import matching
 from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
@@ -37,7 +36,7 @@ class MedHDP(TopicModel):
 
     def prior(self, n_words: int) -> Joint:
         """Return the prior: no topic at all."""
-        return Joint(topics=TopicSums(n_words, self.n_tasks), **uncalibrated(self.calibration))
+        return Joint(topics=TopicSums(n_words, self.n_tasks))
 
     def require_continues(self, posterior: Joint) -> None:
         """Accept every posterior: no parameter is about its size."""
@@ -75,11 +74,7 @@ class MedHDP(TopicModel):
             sums = sums.copy()
             sums += pieces
             pieces, loss, _ = self._sampled(sums, batch, subkey(self.key, AGAIN), index)
-        statistics = Joint(
-            topics=pieces,
-            **calibrated(self.calibration, posterior, margin / self.margin, batch.labels, index),
-        )
-        return Progressive(statistics, loss, len(batch), margin)
+        return Progressive(Joint(topics=pieces), loss, len(batch), margin)
 
     def _sampled(
         self, sums: TopicSums, batch: Batch, key: int, index: int

@@ -43,6 +43,9 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     bias_scale : float or None
         Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
         one. None: 0.3, and 0 one-vs-rest.
+    word_scale : float
+        Prior standard deviation of the weights that words have beside their topics [MED-9], in the unit of
+        decisions, for documents of length 1; 0: topics decide alone, as in the paper.
     alpha : float
         Dirichlet prior of a document's topic proportions.
     eta : float
@@ -89,7 +92,9 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     components_ : (K, n_words) array
         The topics' mean, as of scikit-learn's LatentDirichletAllocation.
     coef_, coef_cov_ : (T, K) and (T, K, K) arrays
-        Mean and covariance of the weights.
+        Mean and covariance of the topics' weights.
+    word_coef_ : (T, n_words) array
+        Mean of the weights that words have beside their topics.
     n_documents_seen_ : int
         Documents learned.
     objective_ : list of float
@@ -138,6 +143,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         margin: float = 1.0,
         weight_scale: float | None = None,
         bias_scale: float | None = None,
+        word_scale: float = 1.0,
         alpha: float = 0.4,
         eta: float = 0.02,
         n_iterations: int = 1,
@@ -162,6 +168,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
             margin=margin,
             weight_scale=weight_scale,
             bias_scale=bias_scale,
+            word_scale=word_scale,
             alpha=alpha,
             eta=eta,
             n_iterations=n_iterations,
@@ -245,7 +252,7 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
     components_ : (K, n_words) array
         The topics' mean, as of scikit-learn's LatentDirichletAllocation.
     coef_, coef_cov_ : (T, K) and (T, K, K) arrays
-        Mean and covariance of the weights.
+        Mean and covariance of the topics' weights.
     n_documents_seen_ : int
         Documents learned.
     objective_ : list of float

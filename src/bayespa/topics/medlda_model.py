@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from bayespa.medlda_step import Schedule, Topics, topic_factors
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint
-from bayespa.topics.calibration import calibrated, uncalibrated
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.merge import matching
 from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
@@ -28,7 +27,6 @@ class MedLDA(TopicModel):
         return Joint(
             topics=Dirichlet.prior(self.n_topics, n_words, np.rint(self.eta / UNIT) * UNIT),
             weights=Gaussian.prior(self.n_tasks, self.n_topics, self.weight_scale, self.bias_scale),
-            **uncalibrated(self.calibration),
         )
 
     def require_continues(self, posterior: Joint) -> None:
@@ -69,12 +67,7 @@ class MedLDA(TopicModel):
         schedule = Schedule(2, 1, self.n_sweeps, self.burn_in, self.sampler, self.key, index)
         learn = self._averaging if self.averaging else self._gibbs
         counts, weights, loss, margin = learn(topics, mean, covariance, batch, schedule)
-        statistics = Joint(
-            topics=counts,
-            weights=weights,
-            **calibrated(self.calibration, posterior, margin / self.margin, batch.labels, index),
-        )
-        return Progressive(statistics, loss, len(batch), margin)
+        return Progressive(Joint(topics=counts, weights=weights), loss, len(batch), margin)
 
     def _gibbs(
         self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from bayespa.linalg import cholesky
 from bayespa.medlda_step import Schedule, Tasks, Topics
 from bayespa.posteriors import Joint
 from bayespa.random import grid, normal, subkey
-from bayespa.topics.calibration import CALIBRATED, Calibration, calibrated, uncalibrated
 from bayespa.topics.documents import Batch
 from bayespa.topics.dual import solve_dual
 from bayespa.topics.sampling import Sampled, sample
@@ -27,6 +26,7 @@ Floats = NDArray[np.float64]
 Sources = NDArray[np.int64]
 ENOUGH = 64  # documents of a mini-batch that the likelihood is computed from
 PREDICTION, ONE_OF_MANY = 1, 2  # the purposes of keys, see `bayespa.random.subkey`
+ONCE = ("words", "documents", "temperature", "labels")  # parts that learn in the first iteration of a round
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Progressive(Local[Joint]):
     margin: Floats  # (n, T)
 
     def after(self, before: Progressive) -> Progressive:
-        """Keep what was predicted before labels were learned, and what it says of the margins."""
-        first = {name: part for name, part in before.statistics.parts.items() if name in CALIBRATED}
+        """Keep what was predicted before labels were learned, and what was learned of that."""
+        first = {name: part for name, part in before.statistics.parts.items() if name in ONCE}
         return replace(self, statistics=Joint(**{**self.statistics.parts, **first}), margin=before.margin)
 
 
@@ -52,7 +52,6 @@ class TopicModel(ABC):
     cost: float  # c
     margin: float  # ε
     regression: bool
-    calibration: Calibration  # a document has one of the T labels, or any number
     averaging: bool  # classifier: averaging [MED-7], or Gibbs
     sampler: Literal["collapsed", "augmented"]
     n_sweeps: int  # J
@@ -62,6 +61,7 @@ class TopicModel(ABC):
     prediction_sweeps: int
     key: int  # of the random numbers
     n_threads: int = 1
+    evidence: ClassVar[int] = 64  # documents of a mini-batch that the temperature is learned from, at least
 
     @abstractmethod
     def prior(self, n_words: int) -> Joint:
@@ -231,7 +231,11 @@ class OneVsRest:
 
     model: TopicModel  # of one task
     n_tasks: int
-    calibration: Calibration
+
+    @property
+    def evidence(self) -> int:
+        """Documents of a mini-batch that the temperature is learned from, at least."""
+        return self.model.evidence
 
     @property
     def key(self) -> int:
@@ -243,8 +247,7 @@ class OneVsRest:
 
     def prior(self, n_words: int) -> Joint:
         """Return the prior of every task's topics and weights, under the task's number."""
-        parts = {str(task): self.model.prior(n_words) for task in range(self.n_tasks)}
-        return Joint(**parts, **uncalibrated(self.calibration))
+        return Joint(**{str(task): self.model.prior(n_words) for task in range(self.n_tasks)})
 
     def require_continues(self, posterior: Joint) -> None:
         """Raise a ValueError unless this model can go on learning `posterior`."""
@@ -279,8 +282,5 @@ class OneVsRest:
             for task, (model, part) in enumerate(self.parts(posterior))
         ]
         margin = np.hstack([local.margin for local in steps])
-        statistics = Joint(
-            **{str(task): local.statistics for task, local in enumerate(steps)},
-            **calibrated(self.calibration, posterior, margin / self.model.margin, batch.labels, index),
-        )
+        statistics = Joint(**{str(task): local.statistics for task, local in enumerate(steps)})
         return Progressive(statistics, sum(local.objective for local in steps), len(batch), margin)

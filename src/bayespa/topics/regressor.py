@@ -23,6 +23,7 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
     """Targets are tasks; subclasses say what the topics are."""
 
     _regression = True
+    word_scale = 0.0  # words would learn what topics learn from the same documents, and both would be added
     _flat: bool  # whether there is one target, without an axis for it
 
     def __sklearn_tags__(self) -> Any:
@@ -114,7 +115,7 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
         Returns
         -------
         Explanation
-            Its contributions of topics sum to the prediction, and so do those of words.
+            What topics contribute and what words add beside them sum to the prediction; so do its words.
         """
         check_is_fitted(self)
         if not 0 <= target < self._n_tasks:

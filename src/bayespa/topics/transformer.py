@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,10 @@ from bayespa.posteriors import Joint
 from bayespa.random import key_from_seed, permutation, subkey
 from bayespa.topics.batches import Batches, interrupts_held
 from bayespa.topics.calibration import Calibration
-from bayespa.topics.documents import UNIT, Corpus
+from bayespa.topics.documents import UNIT, Batch, Corpus
 from bayespa.topics.labels import Labels
-from bayespa.topics.model import Floats, OneVsRest, Sources, TopicModel, mixed
+from bayespa.topics.model import Floats, Sources, TopicModel, mixed
+from bayespa.topics.supervised import Supervised
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,7 +62,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return tags
 
     @abstractmethod
-    def _model(self, n_tasks: int, calibration: Calibration, key: int) -> TopicModel | OneVsRest:
+    def _model(self, n_tasks: int, calibration: Calibration, key: int) -> TopicModel | Supervised:
         """Check the parameters and return the model they describe."""
 
     @abstractmethod
@@ -141,18 +143,22 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 "must be columns behind those known, and columns must have names if those have"
             )
 
-    def _start(self, model: TopicModel | OneVsRest, n_words: int, targets: Targets) -> None:
+    def _start(self, model: TopicModel | Supervised, n_words: int, targets: Targets) -> None:
         self._describe(model, targets)
         self._posterior = model.prior(n_words).copy()
         self.n_documents_seen_, self._n_steps = 0, 0
         self.objective_ = []
 
-    def _describe(self, model: TopicModel | OneVsRest, targets: Targets) -> None:
+    def _describe(self, model: TopicModel | Supervised, targets: Targets) -> None:
         self.__dict__.update(targets.attributes)
-        self._n_tasks, self._calibration, self._key = model.n_tasks, model.calibration, model.key
+        self._n_tasks, self._calibration, self._key = model.n_tasks, targets.calibration, model.key
 
     def _learn(
-        self, model: TopicModel | OneVsRest, batches: Batches, n_passes: int, callback: Callback | None = None
+        self,
+        model: TopicModel | Supervised,
+        batches: Batches,
+        n_passes: int,
+        callback: Callback | None = None,
     ) -> None:
         options = self._options(model)
         with interrupts_held() as release:
@@ -203,7 +209,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         return self._fitted_model().parts(self._posterior)
 
-    def _fitted_model(self) -> TopicModel | OneVsRest:
+    def _fitted_model(self) -> TopicModel | Supervised:
         return self._model(self._n_tasks, self._calibration, self._key)
 
     @property
@@ -263,8 +269,16 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         validate_data(self, X, skip_check_array=True, reset=False)
         return corpus
 
-    def _infer(self, corpus: Corpus, weights: list[Floats] | None = None) -> tuple[Floats, Floats, Floats]:
-        """Return E z̄ (n, K) of every topic model side by side, and the margins' mean and variance (n, T)."""
+    def _infer(
+        self,
+        corpus: Corpus,
+        weights: list[Floats] | None = None,
+        beside: Callable[[Batch], tuple[Floats, Floats]] | None = None,
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return E z̄ (n, K) of every topic model side by side, and the margins' mean and variance (n, T).
+
+        `weights` are to decide with in place of their posterior; what is `beside` the topics is added.
+        """
         ids, parts = corpus.ids(), self._parts()
         shares, means, variances = [], [], []
         for start in range(0, len(corpus), AT_ONCE):
@@ -275,8 +289,12 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 for part, (model, posterior) in enumerate(parts)
             ]
             shares.append(np.hstack([f.topic_share for f in free]).astype(np.float64))
-            means.append(np.hstack([f.margin for f in free]))
-            variances.append(np.hstack([f.margin_var for f in free]))
+            margin = np.hstack([f.margin for f in free]), np.hstack([f.margin_var for f in free])
+            if beside is not None:
+                for total, added in zip(margin, beside(batch), strict=True):
+                    total += added
+            means.append(margin[0])
+            variances.append(margin[1])
         return np.concatenate(shares), np.concatenate(means), np.concatenate(variances)
 
     def _proportions(self, corpus: Corpus, shares: Floats) -> list[Floats]:

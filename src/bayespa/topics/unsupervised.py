@@ -22,7 +22,6 @@ class UnsupervisedTransformer(TopicTransformer):
         self._check_sampling()
         return {
             "n_tasks": 0,
-            "calibration": None,
             "eta": float(self.eta),
             "n_sweeps": int(self.n_sweeps),
             "burn_in": int(self.burn_in),

@@ -1,0 +1,1 @@
+"""How good are predictions, probabilities and topics, by what settings? See docs/quality.md."""
