@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
@@ -68,8 +69,37 @@ def test_labels_come_in_all_forms_that_tables_have(labels, target, classes):
 def test_one_text_is_not_a_list_of_letters():
     found = model().learn(TEXTS, CLASSES)
     for use in (found.predict, found.predict_proba, found.count):
-        with pytest.raises(TypeError, match="give a list of texts"):
+        with pytest.raises(TypeError, match="texts is one text, 'the cat'; give a list"):
             use("the cat")
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "error", "message"),
+    [
+        ([*TEXTS[:3], float("nan")], CLASSES[:4], TypeError, r"texts\[3\] is nan, not a text; leave out"),
+        (TEXTS[:4], CLASSES[:3], ValueError, "there are 4 texts and 3 labels; give one each"),
+        (pd.DataFrame({"body": TEXTS, "n": 1}), CLASSES, TypeError, "texts is a table; .*: body, n"),
+        (TEXTS, pd.DataFrame({"folder": CLASSES}), TypeError, "labels is a table; .*: folder"),
+        (
+            TEXTS,
+            ["sky"] * 80,
+            ValueError,
+            "the first 80 documents have only one class, 'sky'; two are needed",
+        ),
+    ],
+)
+def test_what_is_no_column_of_texts_or_labels_is_named_and_nothing_is_learned(texts, labels, error, message):
+    found = model(vectorizer=OnlineVocabulary(min_count=1))
+    with pytest.raises(error, match=message):
+        found.learn(texts, labels)
+    assert repr(found) == "<TextModel medlda: nothing learned yet>"
+    assert not found.vectorizer.words
+
+
+def test_columns_of_tables_are_learned():
+    table = pd.DataFrame({"body": TEXTS, "folder": pd.Categorical([None, *CLASSES[1:]]), "stars": 0.5})
+    assert repr(model().learn(table.body, table.folder)) == "<TextModel medlda: 5 words, 2 classes>"
+    assert repr(model().learn(table.body, table.stars)) == "<TextModel medlda: 5 words, numbers>"
 
 
 @pytest.mark.parametrize(

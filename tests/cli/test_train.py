@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import multiprocessing
@@ -31,6 +32,22 @@ def test_from_a_file_to_measures_in_two_commands(bayespa, files, tmp_path):
     assert found["accuracy"] > 0.7
     assert set(found["by class"]) == set(package.load(path).class_names)
     assert os.listdir(tmp_path) == ["m.bayespa"]
+
+
+def test_a_table_as_spreadsheets_write_it(bayespa, papers, tmp_path):
+    """Semicolons, a mark of the byte order, quotes and lines within texts, and labels that are missing."""
+    path, texts = tmp_path / "papers.csv", [text.replace(". ", ".\r\n", 1) for text, _ in papers]
+    labels = ["" if i % 50 == 7 else label for i, (_, label) in enumerate(papers)]
+    with open(path, "w", encoding="utf-8-sig", newline="") as stream:
+        rows = zip(texts, labels, strict=True)
+        csv.writer(stream, delimiter=";").writerows([["Abstract", "Category"], *rows])
+    model = tmp_path / "m"
+    options = ["--text", "Abstract", "--label", "Category"]
+    learned = bayespa("train", path, *options, "-o", model, "--limit", 700, "--json")
+    assert (learned.err, learned.json["documents"], learned.json["without a label"]) == ("", 700, 14)
+    assert learned.json["classes"] == 4
+    found = bayespa("evaluate", model, path, "--skip", 700, "--json").json
+    assert (found["documents"], found["accuracy"] > 0.7) == (len(papers) - 700 - labels[700:].count(""), True)
 
 
 def test_lines_for_people(bayespa, files, model):

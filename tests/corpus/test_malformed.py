@@ -105,7 +105,9 @@ def test_csv(tmp_path):
     assert problems[0][1] == "1 fields where the header has 2"
     assert problems[2][1].startswith("not a row of values (',' expected after '\"'")
     assert problems[4][1].startswith("NUL")
-    assert problems[5][1] == "not a row of values (unexpected end of data)"
+    assert (
+        problems[5][1] == "a quote that opens here is never closed; all up to the last line, 13, is left out"
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,14 @@ def test_csv(tmp_path):
         ("body,label\nx,a\n", 1, "no column 'text', only 'body', 'label'; name it with text="),
         ("text\nx\n", 1, "no column 'label', only 'text'; name it with label=, or label=None for no labels"),
         ("text,label,text\nx,a,y\n", 1, "2 columns are called 'text'"),
+        ("t,l;m\nx,a\n", 1, "no column 'text', only 't', 'l;m'; name it with text="),
+        ("w" * 99 + ",a\n", 1, f"no column 'text', only '{'w' * 56}..., 'a'; name it with text="),
+        ("\ufefft\0e\0", 1, "NUL at byte 2; is it text? If it is UTF-16: iconv -f utf-16 -t utf-8"),
+        (
+            '"text\nlabel',
+            1,
+            "a quote that opens here is never closed; all up to the last line, 2, is left out",
+        ),
     ],
 )
 def test_csv_without_the_columns(tmp_path, text, line, message):
