@@ -5,7 +5,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import bayespa
-from bayespa.corpus import OnlineVocabulary
+from bayespa.corpus import Bag, BagVectorizer, OnlineVocabulary
 from bayespa.scores import Scores
 
 TEXTS = ["the cat and the mouse", "stars and planets", "a mouse and a cat", "planets orbit stars"] * 20
@@ -145,6 +145,34 @@ def test_explanations_add_up():
         total = sum(word.contribution for word in explanation.words)
         rest = 0.0 if kind == "medlda" else float(found.estimator.intercept_[0])
         assert explanation.decision == pytest.approx(total + rest, abs=1e-6)
+
+
+def test_linear_models_explain_numbers_and_refuse_unknown_classes():
+    found = model("linear").learn(TEXTS, [1.0, -1.0, 1.0, -1.0] * 20)
+    explanation = found.explain("cat and mouse")
+    assert explanation.target == "prediction"
+    (predicted,) = found.predict(["cat and mouse"])
+    total = sum(word.contribution for word in explanation.words)
+    assert (
+        predicted
+        == pytest.approx(explanation.decision)
+        == pytest.approx(total + float(found.estimator.intercept_[0]))
+    )
+    with pytest.raises(ValueError, match="target is 'sea', and the classes are animals, sky"):
+        model("linear").learn(TEXTS, CLASSES).explain("cat", "sea")
+
+
+def test_bags_are_learned_by_models_that_grow():
+    bags = [Bag(np.array([i % 2, 2]), np.array([3, 1])) for i in range(80)]
+    found = model().learn(bags, CLASSES)
+    assert found.predict(bags[:2]) == ["animals", "sky"]
+    assert found.words() == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="bags of words whose number is not known, which kind='linear'"):
+        model("linear").learn(bags, CLASSES)
+    with pytest.raises(TypeError, match=r"documents are bags of words, not texts; count them with BagVec"):
+        model(vectorizer=OnlineVocabulary()).learn(bags, CLASSES)
+    with pytest.raises(TypeError, match=r"documents are texts, not bags of words; count them with OnlineV"):
+        model(vectorizer=BagVectorizer()).learn(TEXTS, CLASSES)
 
 
 def test_scores_are_those_of_scikit_learn():

@@ -10,12 +10,13 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayespa as package
 from bayespa.cli import progress
 from bayespa.scores import Scores
-from bayespa.training import Run
+from bayespa.training import Interrupted, Run
 
 
 def test_from_a_file_to_measures_in_two_commands(bayespa, files, tmp_path):
@@ -342,6 +343,23 @@ class TestCrashes:
         assert path.read_bytes() == whole
         assert os.listdir(tmp_path) == ["m"]
 
+    def test_interrupted_before_anything_is_learned_it_says_so(self, bayespa, files, tmp_path, monkeypatch):
+        def interrupted(*arguments, **options):
+            raise Interrupted(signal.SIGTERM)
+            yield
+
+        monkeypatch.setattr("bayespa.cli.job.learn_stream", interrupted)
+        found = bayespa(*crash_command(files, tmp_path / "m"), code=143)
+        assert found.err == "interrupted; nothing was learned\n"
+        assert os.listdir(tmp_path) == []
+
+    def test_interrupted_where_nothing_is_saved_it_ends_like_any_program(self, bayespa, model, monkeypatch):
+        def interrupted(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("bayespa.cli.use.load_text_model", interrupted)
+        assert bayespa("evaluate", model, "-", code=130).err == ""
+
     def test_an_endless_stream_is_learned_and_saved_on_interrupt(self, files, model, tmp_path):
         path, pipe = tmp_path / "m", tmp_path / "pipe"
         path.write_bytes(model.read_bytes())
@@ -413,3 +431,17 @@ class TestProgress:
             (tmp_path / "d" / name).write_text("text")
         assert progress.count_documents((str(tmp_path / "d"),), None) == 3
         assert progress.count_documents(("-",), None) is None
+        (tmp_path / "d.txt.gz").write_bytes(b"")
+        assert progress.count_documents((str(tmp_path / "d.txt.gz"),), None) is None
+
+    def test_number_of_documents_in_parquet(self, bayespa, tmp_path, monkeypatch):
+        path = tmp_path / "d.parquet"
+        pd.DataFrame({"text": ["a b"] * 9, "label": ["x"] * 9}).to_parquet(path)
+        assert progress.count_documents((str(path),), None) == 9
+        path.write_bytes(path.read_bytes()[:50])
+        assert progress.count_documents((str(path),), None) is None
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        monkeypatch.delitem(sys.modules, "pyarrow.parquet")
+        assert progress.count_documents((str(path),), None) is None
+        found = bayespa("train", path, "-o", tmp_path / "m", code=1)
+        assert "is read by pyarrow, which is not installed: pip install bayespa[data]" in found.err
