@@ -35,7 +35,7 @@ lowest:  ## run the tests with the lowest versions that pyproject.toml allows, i
 	PIP_CONSTRAINT=$(abspath build/lowest.txt) $(MAKE) VENV=.venv-lowest ARGS="-W ignore::DeprecationWarning $(ARGS)" test
 
 coverage: $(VENV)/.extra-dev  ## run the tests and write build/coverage/index.html: lines and branches they reach
-	$(BIN)/pytest -n $(CORES) --cov=bayespa --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
+	$(BIN)/pytest -n $(CORES) --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
 
 lock: $(VENV)/.extra-dev  ## write requirements/dev.lock: the versions of today that fit together, for every Python
 	$(INSTALL) uv
