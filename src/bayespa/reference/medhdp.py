@@ -133,7 +133,7 @@ class Shard:
         chain.counts[min(k, self.step.n_old)] += f32(amount)
 
     def _die(self, k: int) -> None:
-        """Give back the mass of a topic; it is of an earlier sweep, as tokens leave this one's in the next."""
+        """Give back the mass of a topic of an earlier sweep: tokens leave those of this one in the next."""
         self.rest += float(self.alpha[k])
         self.alpha[k] = f32(0)
         self.alpha[self.fresh] = f32(self.rest)
