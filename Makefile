@@ -47,7 +47,7 @@ lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere and use it there
+wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere with the lowest versions and use it there
 	tools/wheel-test $(BIN)/python
 
 asan: preflight  ## run the native tests with the address and undefined-behaviour sanitizers
