@@ -1,4 +1,4 @@
-"""Print the lowest versions that pyproject.toml allows, as constraints for pip (make lowest, make wheel-test)."""
+"""Print the lowest versions that pyproject.toml allows, as constraints for pip (make lowest, wheel-test)."""
 
 import re
 import sys

@@ -194,7 +194,7 @@ def _columns(header: list[str], fields: Fields) -> dict[str, int]:
         if header.count(name) != 1:
             if name in header:
                 raise MalformedInput(f"{header.count(name)} columns are called {name!r}")
-            raise MalformedInput(no_such("column", name, header, fields))
+            raise MalformedInput(f"the header has {no_such('column', name, header, fields)}")
     return {name: header.index(name) for name in fields.names}
 
 
