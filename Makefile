@@ -35,7 +35,7 @@ lowest:  ## run the tests with the lowest versions that pyproject.toml allows, i
 	PIP_CONSTRAINT=$(abspath build/lowest.txt) $(MAKE) VENV=.venv-lowest ARGS="-W ignore::DeprecationWarning $(ARGS)" test
 
 coverage: $(VENV)/.extra-dev  ## run the tests and write build/coverage/index.html: lines and branches they reach
-	$(BIN)/pytest -n $(CORES) --cov=bayespa --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
+	$(BIN)/pytest -n $(CORES) --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
 
 lock: $(VENV)/.extra-dev  ## write requirements/dev.lock: the versions of today that fit together, for every Python
 	$(INSTALL) uv
@@ -47,7 +47,7 @@ lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere and use it there
+wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere with the lowest versions and use it there
 	tools/wheel-test $(BIN)/python
 
 asan: preflight  ## run the native tests with the address and undefined-behaviour sanitizers

@@ -251,7 +251,6 @@ class Round {
     MedhdpShard& shard = memory.shard;
     shard.begin = s * kShardDocuments;
     shard.end = std::min(n_docs_, shard.begin + kShardDocuments);
-    shard.n_shared = n_slots_;
     shard.width = static_cast<int>(whole_lanes(n_slots_ + 1));
     shard.fresh = static_cast<uint32_t>(n_slots_);
     shard.rest = in_.concentration * rest_;

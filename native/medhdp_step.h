@@ -14,7 +14,6 @@ namespace bayespa {
 // Consecutive documents and their view of the topics during one sweep.
 struct MedhdpShard {
   int64_t begin, end;   // documents
-  int n_shared;         // a slot below it is the same topic in every shard
   int width, capacity;  // multiples of 8: the slots to look at, the slots that there is room for
   uint32_t fresh;       // the slot of the next new topic
   double rest;          // concentration times the mass of all topics that have no slot

@@ -135,14 +135,11 @@ class HdpWalk {
     for (int k = n_old_; k < width_; ++k) factor_[k] = chain_.factor[n_old_];
   }
 
-  // A new topic without tokens is as if it had never been: its mass goes back to the rest.
+  // A new topic without tokens is as if it had never been: its mass goes back to the rest. It was born in an earlier
+  // sweep, as tokens leave those of this sweep in the next one, so the slots of the shard's own topics have no gap.
   __attribute__((noinline)) void die(uint32_t k) {
     shard_.rest += alpha_[k];
     alpha_[k] = 0.f;
-    if (k >= static_cast<uint32_t>(shard_.n_shared) && k < shard_.fresh) {
-      alpha_[shard_.fresh] = 0.f;
-      shard_.fresh = k;
-    }
     alpha_[shard_.fresh] = static_cast<float>(shard_.rest);
   }
 
@@ -161,8 +158,7 @@ class HdpWalk {
   }
 
   void next_fresh() {
-    int k = static_cast<int>(shard_.fresh) + 1;
-    while (k < shard_.capacity && tokens_[k] > 0) ++k;
+    const int k = static_cast<int>(shard_.fresh) + 1;
     if (k == shard_.capacity) shard_.grow(shard_);
     shard_.fresh = static_cast<uint32_t>(k);
     while (shard_.width <= k) shard_.width += kLanes;

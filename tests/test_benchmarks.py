@@ -8,7 +8,7 @@ from benchmarks import accuracy, growth, guard, hdp_speed, kernel, limit, measur
 from benchmarks.corpora import Corpus, read, words
 from benchmarks.methods import method
 from benchmarks.settings import Settings
-from scipy.sparse import csr_matrix, random_array
+from scipy.sparse import csr_matrix, random
 
 
 def test_exponents_and_lines_are_found_again():
@@ -122,7 +122,7 @@ def test_missing_corpora_are_replaced_and_named(tmp_path):
 @pytest.fixture
 def made_up():
     rng = np.random.default_rng(0)
-    X = csr_matrix(random_array((200, 300), density=0.1, rng=rng, data_sampler=lambda size: np.full(size, 2)))
+    X = random(200, 300, 0.1, "csr", random_state=rng, data_rvs=lambda size: np.full(size, 2))
     y = rng.integers(20, size=200)
     return Corpus("made up", X.astype(np.int32), y, X[:0], y[:0])
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from bayespa import (
@@ -343,6 +344,30 @@ def test_report_without_labels_and_without_matplotlib_says_so(corpus, written, m
     assert "<svg" not in text
     assert "bayespa[plot]" in text
     assert "The numbers" in text
+
+
+def test_report_on_many_labels_and_numbers_without_any(corpus, written):
+    y = np.column_stack([corpus.target == label for label in range(3)]).astype(int)
+    labels = MedLDAClassifier(n_topics=4, random_state=0).fit(corpus.data[:200], y[:200])
+    outcome = Outcome.of(labels, corpus.data[200:])
+    assert (outcome.kind, outcome.labelled.any(), outcome.scores()) == ("labels", False, {})
+    assert outcome.named([1, 0, 1]) == "0, 2"
+    assert outcome.named([0, 0, 0]) == "no label"
+    numbers = MedLDARegressor(n_topics=4, random_state=0).fit(corpus.data[:200], y[:200])
+    outcome = Outcome.of(numbers, corpus.data[200:])
+    assert outcome.examples(2) == {"The first": [0, 1]}
+    assert outcome.named([0.5, 1.0, 2.0]) == "0.5, 1, 2"
+    assert "The first" in written(numbers, corpus.data[200:])[0]
+
+
+def test_sureness_without_probabilities_is_the_lead_of_the_first_class(corpus):
+    """Or, of two classes, the distance from the decision's border."""
+    X, y = corpus.data, corpus.target
+    three = PassiveAggressiveClassifier(random_state=0).fit(X, y)
+    best = np.sort(three.decision_function(X), axis=1)
+    assert_array_equal(Outcome.of(three, X).confidence, best[:, -1] - best[:, -2])
+    two = PassiveAggressiveClassifier(random_state=0).fit(X, y > 0)
+    assert_array_equal(Outcome.of(two, X).confidence, abs(two.decision_function(X)))
 
 
 def test_report_on_topics_that_come_and_grow(corpus, written):

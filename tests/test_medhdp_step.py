@@ -70,6 +70,21 @@ def test_twin_has_the_same_bits(isa, n_old, n_tasks, sampler, regression):
     assert_same(step(*data, schedule), reference.step(*data, schedule))
 
 
+def test_twin_has_the_same_bits_where_a_token_returns_to_its_topic_that_has_died(monkeypatch):
+    """Of small topics in a long chain; elsewhere tokens found topics in fresh slots only."""
+    returns, be_born = [], reference.Shard._be_born
+
+    def watched(self, k, *arguments):
+        returns.append(k != self.fresh)
+        be_born(self, k, *arguments)
+
+    monkeypatch.setattr(reference.Shard, "_be_born", watched)
+    data = problem(30, 1, 2, mean_length=1.5, eta=2.0, gamma=30.0)
+    schedule = Schedule(2, 1, 8, 1, seed=5, round=7)
+    assert_same(step(*data, schedule), reference.step(*data, schedule))
+    assert 0 < sum(returns) < len(returns)
+
+
 def test_twin_has_the_same_bits_over_several_shards():
     data = problem(reference.SHARD * 4 + 10, 1, 1, mean_length=1.5, gamma=9.0)
     schedule = Schedule(2, 1, 2, 0, seed=3)

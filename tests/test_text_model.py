@@ -1,10 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import bayespa
-from bayespa.corpus import OnlineVocabulary
+from bayespa.corpus import Bag, BagVectorizer, OnlineVocabulary
 from bayespa.scores import Scores
 
 TEXTS = ["the cat and the mouse", "stars and planets", "a mouse and a cat", "planets orbit stars"] * 20
@@ -68,8 +69,37 @@ def test_labels_come_in_all_forms_that_tables_have(labels, target, classes):
 def test_one_text_is_not_a_list_of_letters():
     found = model().learn(TEXTS, CLASSES)
     for use in (found.predict, found.predict_proba, found.count):
-        with pytest.raises(TypeError, match="give a list of texts"):
+        with pytest.raises(TypeError, match="texts is one text, 'the cat'; give a list"):
             use("the cat")
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "error", "message"),
+    [
+        ([*TEXTS[:3], float("nan")], CLASSES[:4], TypeError, r"texts\[3\] is nan, not a text; leave out"),
+        (TEXTS[:4], CLASSES[:3], ValueError, "there are 4 texts and 3 labels; give one each"),
+        (pd.DataFrame({"body": TEXTS, "n": 1}), CLASSES, TypeError, "texts is a table; .*: body, n"),
+        (TEXTS, pd.DataFrame({"folder": CLASSES}), TypeError, "labels is a table; .*: folder"),
+        (
+            TEXTS,
+            ["sky"] * 80,
+            ValueError,
+            "the first 80 documents have only one class, 'sky'; two are needed",
+        ),
+    ],
+)
+def test_what_is_no_column_of_texts_or_labels_is_named_and_nothing_is_learned(texts, labels, error, message):
+    found = model(vectorizer=OnlineVocabulary(min_count=1))
+    with pytest.raises(error, match=message):
+        found.learn(texts, labels)
+    assert repr(found) == "<TextModel medlda: nothing learned yet>"
+    assert not found.vectorizer.words
+
+
+def test_columns_of_tables_are_learned():
+    table = pd.DataFrame({"body": TEXTS, "folder": pd.Categorical([None, *CLASSES[1:]]), "stars": 0.5})
+    assert repr(model().learn(table.body, table.folder)) == "<TextModel medlda: 5 words, 2 classes>"
+    assert repr(model().learn(table.body, table.stars)) == "<TextModel medlda: 5 words, numbers>"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +145,34 @@ def test_explanations_add_up():
         total = sum(word.contribution for word in explanation.words)
         rest = 0.0 if kind == "medlda" else float(found.estimator.intercept_[0])
         assert explanation.decision == pytest.approx(total + rest, abs=1e-6)
+
+
+def test_linear_models_explain_numbers_and_refuse_unknown_classes():
+    found = model("linear").learn(TEXTS, [1.0, -1.0, 1.0, -1.0] * 20)
+    explanation = found.explain("cat and mouse")
+    assert explanation.target == "prediction"
+    (predicted,) = found.predict(["cat and mouse"])
+    total = sum(word.contribution for word in explanation.words)
+    assert (
+        predicted
+        == pytest.approx(explanation.decision)
+        == pytest.approx(total + float(found.estimator.intercept_[0]))
+    )
+    with pytest.raises(ValueError, match="target is 'sea', and the classes are animals, sky"):
+        model("linear").learn(TEXTS, CLASSES).explain("cat", "sea")
+
+
+def test_bags_are_learned_by_models_that_grow():
+    bags = [Bag(np.array([i % 2, 2]), np.array([3, 1])) for i in range(80)]
+    found = model().learn(bags, CLASSES)
+    assert found.predict(bags[:2]) == ["animals", "sky"]
+    assert found.words() == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="bags of words whose number is not known, which kind='linear'"):
+        model("linear").learn(bags, CLASSES)
+    with pytest.raises(TypeError, match=r"documents are bags of words, not texts; count them with BagVec"):
+        model(vectorizer=OnlineVocabulary()).learn(bags, CLASSES)
+    with pytest.raises(TypeError, match=r"documents are texts, not bags of words; count them with OnlineV"):
+        model(vectorizer=BagVectorizer()).learn(TEXTS, CLASSES)
 
 
 def test_scores_are_those_of_scikit_learn():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from bayespa.corpus import Bag, BagVectorizer, Classes, Label, OnlineVocabulary, Target
-from bayespa.corpus.documents import Fields
+from bayespa.corpus.documents import Fields, brief
 from bayespa.history import History
 from bayespa.linear import BayesPAClassifier, BayesPARegressor
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
@@ -84,6 +84,8 @@ class TextModel:
     >>> from bayespa.datasets import load_arxiv_sample
     >>> papers = load_arxiv_sample(subset="train")
     >>> model = TextModel(random_state=0).learn(papers.data, [labels[0] for labels in papers.labels])
+    >>> model
+    <TextModel medlda: 11846 words, 20 classes>
     >>> model.predict(["Groups of automorphisms of a free group"])
     ['math.GR']
     """
@@ -114,6 +116,13 @@ class TextModel:
         self.estimator: Any = None
         if target is not None:
             self._make_estimator(target)
+
+    def __repr__(self) -> str:
+        learned = "nothing learned yet"
+        if self.fitted:
+            what = "numbers" if self.target == "number" else f"{len(self.classes)} classes"
+            learned = f"{self.n_words} words, {what}"
+        return f"<TextModel {self.kind}: {learned}>"
 
     @property
     def batch_size(self) -> int:
@@ -149,12 +158,17 @@ class TextModel:
         -------
         self
         """
+        _require_column(labels, "labels")
         self._checked(labels)
+        if len(texts) != len(labels):
+            raise ValueError(
+                f"there are {len(texts)} texts and {len(labels)} labels; give one each, None where unknown"
+            )
         return self.learn_counts(self.count(texts), labels)
 
     def count(self, texts: Sequence[Content]) -> sp.csr_matrix:
         """Count words and learn new ones: return (n, n_words) for `learn_counts`, which must come next."""
-        _require_several(texts)
+        _require_column(texts, "texts")
         if self.vectorizer is None:
             self.vectorizer = self._default_vectorizer(texts)
         counts: sp.csr_matrix = getattr(self.vectorizer, "learn", self.vectorizer.transform)(texts)
@@ -194,9 +208,10 @@ class TextModel:
         if target != "number":
             classes.learn(labels)
             if len(classes) < 2:
+                found = f"only one class, {classes.names[0]!r}" if len(classes) else "no class at all"
                 raise ValueError(
-                    f"the first {len(labels)} documents have {len(classes)} classes {classes.names}; two are "
-                    "needed to begin: shuffle the documents, or name the classes beforehand"
+                    f"the first {len(labels)} documents have {found}; two are needed to begin: shuffle the "
+                    "documents, or name the classes beforehand"
                 )
         return target, labels, classes
 
@@ -240,7 +255,7 @@ class TextModel:
     def counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
         """Count the words known so far: return (n, n_words) for `predict_counts` and `features`."""
         self._fitted()
-        _require_several(texts)
+        _require_column(texts, "texts")
         counts: sp.csr_matrix = self.vectorizer.transform(texts)
         return counts
 
@@ -385,9 +400,11 @@ class TextModel:
         return model
 
 
-def _require_several(texts: Sequence[Content]) -> None:
-    if isinstance(texts, str):
-        raise TypeError(f"texts is one text, {texts[:40]!r}; give a list of texts, such as [text]")
+def _require_column(values: Sequence[Any], name: str) -> None:
+    if isinstance(values, str):
+        raise TypeError(f"{name} is one text, {brief(values)}; give a list, such as [text]")
+    if hasattr(values, "columns"):
+        raise TypeError(f"{name} is a table; give one column of it: {', '.join(map(str, values.columns))}")
 
 
 def _label(value: Any) -> Label | int:

@@ -25,6 +25,20 @@ def test_predict_needs_no_labels(bayespa, model):
     assert out.startswith("standard input:1\t")
 
 
+def test_predict_refuses_what_it_cannot_read(bayespa, model, tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("text,label\na b,c\n")
+    found = bayespa("predict", model, path, code=1)
+    assert f"{path}, line 1: the header has no column 'body', only 'text', 'label'; name it" in found.err
+    assert "Error: no document of the input could be read" in found.err
+    found = bayespa("predict", model, "-", input="a text\n", code=1)
+    assert "line 1: not JSON (Expecting value" in found.err
+    assert "; if it is not meant to be, give --format" in found.err
+    found = bayespa("predict", model, "-", "--format", "lines", input="a text\n")
+    assert found.out.startswith("standard input:1\t")
+    assert bayespa("predict", model, "-", input="").out == ""
+
+
 def test_topics(bayespa, model):
     rows = bayespa("topics", model, "--words", 4, "--json").json
     assert len(rows) == 8

@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import multiprocessing
@@ -9,12 +10,13 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayespa as package
 from bayespa.cli import progress
 from bayespa.scores import Scores
-from bayespa.training import Run
+from bayespa.training import Interrupted, Run
 
 
 def test_from_a_file_to_measures_in_two_commands(bayespa, files, tmp_path):
@@ -31,6 +33,22 @@ def test_from_a_file_to_measures_in_two_commands(bayespa, files, tmp_path):
     assert found["accuracy"] > 0.7
     assert set(found["by class"]) == set(package.load(path).class_names)
     assert os.listdir(tmp_path) == ["m.bayespa"]
+
+
+def test_a_table_as_spreadsheets_write_it(bayespa, papers, tmp_path):
+    """Semicolons, a mark of the byte order, quotes and lines within texts, and labels that are missing."""
+    path, texts = tmp_path / "papers.csv", [text.replace(". ", ".\r\n", 1) for text, _ in papers]
+    labels = ["" if i % 50 == 7 else label for i, (_, label) in enumerate(papers)]
+    with open(path, "w", encoding="utf-8-sig", newline="") as stream:
+        rows = zip(texts, labels, strict=True)
+        csv.writer(stream, delimiter=";").writerows([["Abstract", "Category"], *rows])
+    model = tmp_path / "m"
+    options = ["--text", "Abstract", "--label", "Category"]
+    learned = bayespa("train", path, *options, "-o", model, "--limit", 700, "--json")
+    assert (learned.err, learned.json["documents"], learned.json["without a label"]) == ("", 700, 14)
+    assert learned.json["classes"] == 4
+    found = bayespa("evaluate", model, path, "--skip", 700, "--json").json
+    assert (found["documents"], found["accuracy"] > 0.7) == (len(papers) - 700 - labels[700:].count(""), True)
 
 
 def test_lines_for_people(bayespa, files, model):
@@ -325,6 +343,23 @@ class TestCrashes:
         assert path.read_bytes() == whole
         assert os.listdir(tmp_path) == ["m"]
 
+    def test_interrupted_before_anything_is_learned_it_says_so(self, bayespa, files, tmp_path, monkeypatch):
+        def interrupted(*arguments, **options):
+            raise Interrupted(signal.SIGTERM)
+            yield
+
+        monkeypatch.setattr("bayespa.cli.job.learn_stream", interrupted)
+        found = bayespa(*crash_command(files, tmp_path / "m"), code=143)
+        assert found.err == "interrupted; nothing was learned\n"
+        assert os.listdir(tmp_path) == []
+
+    def test_interrupted_where_nothing_is_saved_it_ends_like_any_program(self, bayespa, model, monkeypatch):
+        def interrupted(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("bayespa.cli.use.load_text_model", interrupted)
+        assert bayespa("evaluate", model, "-", code=130).err == ""
+
     def test_an_endless_stream_is_learned_and_saved_on_interrupt(self, files, model, tmp_path):
         path, pipe = tmp_path / "m", tmp_path / "pipe"
         path.write_bytes(model.read_bytes())
@@ -396,3 +431,17 @@ class TestProgress:
             (tmp_path / "d" / name).write_text("text")
         assert progress.count_documents((str(tmp_path / "d"),), None) == 3
         assert progress.count_documents(("-",), None) is None
+        (tmp_path / "d.txt.gz").write_bytes(b"")
+        assert progress.count_documents((str(tmp_path / "d.txt.gz"),), None) is None
+
+    def test_number_of_documents_in_parquet(self, bayespa, tmp_path, monkeypatch):
+        path = tmp_path / "d.parquet"
+        pd.DataFrame({"text": ["a b"] * 9, "label": ["x"] * 9}).to_parquet(path)
+        assert progress.count_documents((str(path),), None) == 9
+        path.write_bytes(path.read_bytes()[:50])
+        assert progress.count_documents((str(path),), None) is None
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        monkeypatch.delitem(sys.modules, "pyarrow.parquet")
+        assert progress.count_documents((str(path),), None) is None
+        found = bayespa("train", path, "-o", tmp_path / "m", code=1)
+        assert "is read by pyarrow, which is not installed: pip install bayespa[data]" in found.err

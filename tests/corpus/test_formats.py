@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.datasets import dump_svmlight_file
 
-from bayespa.corpus import BagVectorizer, Document, batches, read, read_vocabulary
+from bayespa.corpus import BagVectorizer, Document, MalformedInput, batches, read, read_vocabulary
 
 TEXTS = ["to be,\nor not", "été “quoted”", ""]
 LABELS = ["a", None, "b"]
@@ -54,6 +54,26 @@ def test_tables(tmp_path, suffix):
     assert documents == [Document(t, y, f"{path}:{i}") for t, y, i in zip(TEXTS, LABELS, lines, strict=True)]
     assert [d.label for d in read(path, label=None)] == [None] * 3
     assert [d.id for d in read(path, id="other")] == ["1"] * 3
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_csv_of_spreadsheets(tmp_path, delimiter):
+    """The header tells the delimiter: what names the fields, though another may occur more often."""
+    path = tmp_path / "docs.csv"
+    rows = [["ID", "a,b;c|d\te,f;g|h\ti", "text", "label"], ["1", "x", "one, two; three|four", "a;b"]]
+    with open(path, "w", encoding="utf-8-sig", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter).writerows(rows)
+    (document,) = read(path, strict=True)
+    assert document == Document("one, two; three|four", "a;b", f"{path}:2")
+    with pytest.raises(MalformedInput, match=r"no column 'body', only 'ID', .*, 'text', 'label'; name it"):
+        next(read(path, text="body", strict=True))
+
+
+def test_a_header_of_several_lines(tmp_path):
+    path = tmp_path / "docs.csv"
+    path.write_text('"text\nin English",label\none,a\n')
+    (document,) = read(path, text="text\nin English", strict=True)
+    assert document == Document("one", "a", f"{path}:3")
 
 
 def test_arrow_stream(tmp_path):

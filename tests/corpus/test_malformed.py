@@ -105,16 +105,38 @@ def test_csv(tmp_path):
     assert problems[0][1] == "1 fields where the header has 2"
     assert problems[2][1].startswith("not a row of values (',' expected after '\"'")
     assert problems[4][1].startswith("NUL")
-    assert problems[5][1] == "not a row of values (unexpected end of data)"
+    assert (
+        problems[5][1] == "a quote that opens here is never closed; all up to the last line, 13, is left out"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
         ("", None, "the file is empty; its first line must name the columns"),
-        ("body,label\nx,a\n", 1, "no column 'text', only 'body', 'label'; name it with text="),
-        ("text\nx\n", 1, "no column 'label', only 'text'; name it with label=, or label=None for no labels"),
+        (
+            "body,label\nx,a\n",
+            1,
+            "the header has no column 'text', only 'body', 'label'; name it with text=",
+        ),
+        (
+            "text\nx\n",
+            1,
+            "the header has no column 'label', only 'text'; name it with label=, or label=None for no labels",
+        ),
         ("text,label,text\nx,a,y\n", 1, "2 columns are called 'text'"),
+        ("t,l;m\nx,a\n", 1, "the header has no column 'text', only 't', 'l;m'; name it with text="),
+        (
+            "w" * 99 + ",a\n",
+            1,
+            f"the header has no column 'text', only '{'w' * 56}..., 'a'; name it with text=",
+        ),
+        ("\ufefft\0e\0", 1, "NUL at byte 2; is it text? If it is UTF-16: iconv -f utf-16 -t utf-8"),
+        (
+            '"text\nlabel',
+            1,
+            "a quote that opens here is never closed; all up to the last line, 2, is left out",
+        ),
     ],
 )
 def test_csv_without_the_columns(tmp_path, text, line, message):
@@ -341,7 +363,11 @@ def test_the_next_file_is_read(tmp_path):
     problems = Problems()
     assert [d.content for d in read(tmp_path, problems=problems)] == ["x"]
     assert problems.first == [
-        Problem(str(tmp_path / "a.csv"), 1, "no column 'text', only 'no header'; name it with text=")
+        Problem(
+            str(tmp_path / "a.csv"),
+            1,
+            "the header has no column 'text', only 'no header'; name it with text=",
+        )
     ]
 
 

@@ -109,6 +109,39 @@ def test_classes_grow():
         two.require_continues(three)
 
 
+def test_classes_of_two_models_are_joined():
+    def names(*found, indicator=True):
+        return Classes(np.array(found), indicator=indicator)
+
+    assert names("a", "c", indicator=False).joined(names("a", "b", indicator=False)).names.tolist() == [
+        *"abc"
+    ]
+    for one, other in ("ab", "abc"), ("abc", "ab"):
+        assert names(*one).joined(names(*other)).names.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="classes is 'b', 'a', 'c', but the model knows 'a', 'b'"):
+        names("b", "a", "c").joined(names("a", "b"))
+    with pytest.raises(
+        ValueError, match="indicator matrix of several labels, the other one class a document"
+    ):
+        names("a", "b").joined(names("a", "b", indicator=False))
+
+
+def test_indicators_are_encoded_and_checked():
+    labels = Classes(np.array(["a", "b"]), indicator=True)
+
+    def encode(y):
+        return labels.encode(*label_array(1, y)).tolist()
+
+    assert encode([[0, 1]]) == [[-1.0, 1.0]]
+    assert np.isnan(encode([[np.nan, np.nan]])).all()
+    assert_array_equal(encode([[1, None]]), [[1.0, np.nan]])
+    assert encode(sparse.csr_matrix([[0, 1]])) == [[-1.0, 1.0]]
+    with pytest.raises(ValueError, match="y has 3 columns, but the model has 2 labels; name them all"):
+        encode([[0, 1, 1]])
+    with pytest.raises(ValueError, match=r"y\[0, 1\] is 2; a y of two dimensions says which labels"):
+        encode([[0, 2]])
+
+
 # The averaging classifier's dual
 
 

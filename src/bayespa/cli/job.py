@@ -85,6 +85,7 @@ class Job:
         return {
             "model": str(self._path),
             "documents": documents,
+            "without a label": self._source.unlabelled,
             "malformed": len(self._source.problems),
             "not UTF-8": self._source.problems.guessed,
             "words": model.n_words,

@@ -90,7 +90,7 @@ class Reading:
             given["label"] = None
         self.fields = {**(learned or {}), **given}
         self.problems = Problems(keep=0, on_problem=self._report)
-        self._begun = False
+        self.read = self.unlabelled = 0  # documents
         self.clear: Callable[[], object] = lambda: None  # takes a progress line away
 
     def documents(self, inputs: tuple[str, ...]) -> Iterator[Document]:
@@ -100,7 +100,8 @@ class Reading:
         )
         end = None if self._limit is None else self._skip + self._limit
         for document in islice(documents, self._skip, end):
-            self._begun = True
+            self.read += 1
+            self.unlabelled += document.label is None
             yield document
 
     def _report(self, problem: Problem) -> None:
@@ -109,7 +110,7 @@ class Reading:
         if len(self.problems) <= SHOWN:
             self.clear()
             click.echo(f"malformed: {in_flags(str(problem))}", err=True)
-        if len(self.problems) >= HOPELESS and not self._begun:
+        if len(self.problems) >= HOPELESS and not self.read:
             raise MalformedInput(
                 f"the first {HOPELESS} pieces of input are all malformed; are the options right? {problem}"
             )

@@ -65,11 +65,11 @@ def count_documents(inputs: tuple[str, ...], format: str | None) -> int | None:
         if form == "files":
             total += 1
         elif form == "parquet" and source.path != "-":
-            import pyarrow.parquet as pq
-
             try:
+                import pyarrow.parquet as pq
+
                 total += pq.read_metadata(source.path).num_rows
-            except (OSError, ValueError):  # the reader says what is wrong
+            except (ImportError, OSError, ValueError):  # the reader says what is wrong
                 return None
         elif form in ("jsonl", "lines", "csv", "tsv", "libsvm", "gml") and os.path.isfile(source.path):
             if source.compressed:

@@ -53,6 +53,8 @@ def predict(
         for line in _predicted(model, chunk, top, as_json):
             click.echo(line)
     source.finish()
+    if source.problems and not source.read:
+        raise ValueError("no document of the input could be read")
 
 
 def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> Iterator[str]:

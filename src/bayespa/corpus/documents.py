@@ -56,7 +56,7 @@ class Fields:
         texts = [values[name] for name in self.text]
         for name, text in zip(self.text, texts, strict=True):
             if not isinstance(text, str):
-                raise MalformedInput(f"field {name!r} is {_show(text)}, not a text")
+                raise MalformedInput(f"field {name!r} is {brief(text)}, not a text")
         label = None if self.label is None else self.make_label(values[self.label])
         id_ = default_id if self.id is None else name_of(values[self.id], "identifier")
         return Document("\n".join(texts), label, id_)  # type: ignore[arg-type]  # all are str
@@ -84,7 +84,7 @@ class Fields:
             if self.target != "class":
                 return classes
             if len(classes) > 1:
-                raise MalformedInput(f"{len(classes)} labels {_show(value)} where target='class' allows one")
+                raise MalformedInput(f"{len(classes)} labels {brief(value)} where target='class' allows one")
             return classes[0] if classes else None
         if self.target is None and isinstance(value, float):
             return _number(value)
@@ -98,7 +98,7 @@ def _number(value: object) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise MalformedInput(f"label {_show(value)} is not a finite number")
+        raise MalformedInput(f"label {brief(value)} is not a finite number")
     return number
 
 
@@ -109,10 +109,11 @@ def name_of(value: object, what: str) -> str:
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     if not isinstance(value, str) or not value:
-        raise MalformedInput(f"{what} {_show(value)} is neither a text nor a number")
+        raise MalformedInput(f"{what} {brief(value)} is neither a text nor a number")
     return value
 
 
-def _show(value: object) -> str:
+def brief(value: object) -> str:
+    """Return how a value looks, in at most 60 characters."""
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."

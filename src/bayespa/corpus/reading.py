@@ -63,7 +63,8 @@ def read(
         * ``lines`` (``.txt``): a line is a document.
         * ``files`` (in a folder: ``.txt`` and unknown endings): a file is a document, its folder the label.
         * ``jsonl`` (``.jsonl``, ``.ndjson``): a line is a JSON object.
-        * ``csv``, ``tsv`` (``.csv``, ``.tsv``): the first line names the columns.
+        * ``csv``, ``tsv`` (``.csv``, ``.tsv``): the first line names the columns; in ``csv`` it also shows
+          whether commas, semicolons, tabs or bars divide them.
         * ``parquet``, ``arrow`` (``.parquet``, ``.arrow``, ``.feather``).
         * ``libsvm`` (``.svm``, ``.libsvm``, ``.svmlight``): ``label column:value ...``.
         * ``uci`` (``docword.*.txt``): entries ``document word count``.

@@ -266,7 +266,9 @@ def decode(raw: bytes, encoding: str | None, on_guess: Callable[[str], None] | N
     'café'
     """
     if b"\0" in raw:
-        raise MalformedInput(f"NUL at byte {raw.index(0) + 1}; is it text?")
+        raise MalformedInput(
+            f"NUL at byte {raw.index(0) + 1}; is it text? If it is UTF-16: iconv -f utf-16 -t utf-8"
+        )
     try:
         return raw.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:

@@ -8,9 +8,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Protocol, TypeVar
 
-from bayespa.corpus.documents import Document, Fields, Label
+from bayespa.corpus.documents import Document, Fields, Label, brief
 from bayespa.corpus.problems import MalformedInput, Problem
 from bayespa.corpus.sources import Lines, Source, read_whole
 
@@ -87,7 +88,8 @@ def read_jsonl(source: Source, fields: Fields, report: Report) -> Iterator[Docum
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise MalformedInput(f"not JSON ({error})") from error
+            remedy = "; if it is not meant to be, give format=" if source.path == "-" else ""
+            raise MalformedInput(f"not JSON ({error}){remedy}") from error
         if not isinstance(record, dict):
             raise MalformedInput(f"a JSON {type(record).__name__} where an object is wanted")
         for name in names:
@@ -118,7 +120,7 @@ def _strings(label: Label) -> tuple[str, ...]:
 
 def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:
     """Say that a field or column is missing, and what to do."""
-    shown = ", ".join(map(repr, present[:10])) or "none"
+    shown = ", ".join(map(brief, present[:10])) or "none"
     option = "text=" if name in fields.text else "id="
     if name == fields.label:
         option = "label=, or label=None for no labels"
@@ -126,8 +128,12 @@ def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:
 
 
 def read_csv(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
-    """Read comma-separated values whose first line names the columns."""
-    return _read_rows(source, fields, report, ",")
+    """Read a table whose first line names the columns.
+
+    Between values stands a comma or, where the first line names the fields that way only, what spreadsheets
+    write in its place: a semicolon, a tab or a bar.
+    """
+    return _read_rows(source, fields, report, ",;\t|")
 
 
 def read_tsv(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
@@ -135,43 +141,66 @@ def read_tsv(source: Source, fields: Fields, report: Report) -> Iterator[Documen
     return _read_rows(source, fields, report, "\t")
 
 
-def _read_rows(source: Source, fields: Fields, report: Report, delimiter: str) -> Iterator[Document]:
+def _read_rows(source: Source, fields: Fields, report: Report, delimiters: str) -> Iterator[Document]:
     # The module's own limit for a cell is 128 KiB; it is global, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))
     with open_lines(source, fields, report) as lines:
+        try:
+            first = next(lines)
+            delimiter = _delimiter(first, fields, delimiters)
+            header = next(csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
+            columns = _columns(header, fields)
+        except StopIteration:
+            report(None, "the file is empty; its first line must name the columns")
+            return
+        except (csv.Error, MalformedInput) as error:
+            report(1, _what_is_wrong(error, lines.number))
+            return
         rows = csv.reader(lines, delimiter=delimiter, strict=True)
-        columns: dict[str, int] | None = None
-        n_columns = 0
         while True:
             first_line = lines.number + 1
             try:
                 row = next(rows)
-                if columns is None:
-                    columns, n_columns = _header(row, fields), len(row)
-                    continue
                 if not row:
                     continue
-                if len(row) != n_columns:
-                    raise MalformedInput(f"{len(row)} fields where the header has {n_columns}")
+                if len(row) != len(header):
+                    raise MalformedInput(f"{len(row)} fields where the header has {len(header)}")
                 values: dict[str, object] = {name: row[column] for name, column in columns.items()}
                 document = fields.document(values, f"{source.name}:{first_line}")
             except StopIteration:
                 break
             except (csv.Error, MalformedInput) as error:
-                in_csv = isinstance(error, csv.Error)
-                report(first_line, f"not a row of values ({error})" if in_csv else str(error))
-                if columns is None:
-                    return
+                report(first_line, _what_is_wrong(error, lines.number))
             else:
                 yield document
-        if columns is None:
-            report(None, "the file is empty; its first line must name the columns")
 
 
-def _header(row: list[str], fields: Fields) -> dict[str, int]:
+def _delimiter(line: str, fields: Fields, delimiters: str) -> str:
+    """Return what cuts a header into all fields; where nothing does, what cuts it most often.
+
+    >>> _delimiter("text;label,checked", Fields(label=None), ",;"), _delimiter("a,b;c", Fields(), ",;")
+    (';', ',')
+    """
+
+    def cut(delimiter: str) -> tuple[bool, int]:
+        header = next(csv.reader([line], delimiter=delimiter))
+        return set(fields.names) <= set(header), len(header)
+
+    return max(delimiters, key=cut)
+
+
+def _columns(header: list[str], fields: Fields) -> dict[str, int]:
     for name in fields.names:
-        if row.count(name) != 1:
-            if name in row:
-                raise MalformedInput(f"{row.count(name)} columns are called {name!r}")
-            raise MalformedInput(no_such("column", name, row, fields))
-    return {name: row.index(name) for name in fields.names}
+        if header.count(name) != 1:
+            if name in header:
+                raise MalformedInput(f"{header.count(name)} columns are called {name!r}")
+            raise MalformedInput(f"the header has {no_such('column', name, header, fields)}")
+    return {name: header.index(name) for name in fields.names}
+
+
+def _what_is_wrong(error: Exception, last_line: int) -> str:
+    if isinstance(error, MalformedInput):
+        return str(error)
+    if str(error) == "unexpected end of data":
+        return f"a quote that opens here is never closed; all up to the last line, {last_line}, is left out"
+    return f"not a row of values ({error})"

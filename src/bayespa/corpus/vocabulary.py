@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from bayespa.corpus.documents import Bag
+from bayespa.corpus.documents import Bag, brief
 
 _RUNS = r"\w+"
 _LONGEST_WORD = 128  # characters: what is longer is no word, and would make the memory unbounded
@@ -251,7 +251,13 @@ class _Columns(dict[str, int]):
 
 
 def _only_texts(contents: Sequence[str | Bag]) -> list[str]:
-    texts = [content for content in contents if isinstance(content, str)]
-    if len(texts) != len(contents):
-        raise TypeError("documents are bags of words, not texts; count them with BagVectorizer()")
+    texts: list[str] = []
+    for content in contents:
+        if isinstance(content, Bag):
+            raise TypeError("documents are bags of words, not texts; count them with BagVectorizer()")
+        if not isinstance(content, str):
+            raise TypeError(
+                f"texts[{len(texts)}] is {brief(content)}, not a text; leave out what has none, or give ''"
+            )
+        texts.append(content)
     return texts

@@ -86,9 +86,9 @@ section { min-width: 0; margin-top: 3rem; padding-top: 1.5rem; border-top: 1px s
 .card header { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline; }
 .card header span, .speaks { font-size: .8125rem; color: var(--muted); }
 .speaks { list-style: none; margin: .3rem 0 .5rem; padding: 0; min-height: 2.6em; line-height: 1.3; }
-.speaks li { display: flex; justify-content: space-between; gap: .75rem; }
+.speaks li { display: flex; flex-wrap: wrap; gap: 0 .75rem; }
 .speaks b { color: var(--ink); font-weight: 600; }
-.speaks span { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.speaks span { margin-left: auto; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .beside { display: flex; flex-wrap: wrap; gap: 1rem 3rem; align-items: flex-start; }
 .beside > * { min-width: 0; }
 .scroll { overflow-x: auto; }

@@ -49,32 +49,24 @@ class Shard:
 
     def __init__(self, step: Step, documents: range) -> None:
         topics, n = step.topics, step.n_slots
-        self.step, self.documents, self.n_shared = step, documents, n
+        self.step, self.documents = step, documents
         self.rest = topics.concentration * step.rest
         self.rows = step.prior_rows + step.word_counts.astype(np.float32)
         self.tokens = step.tokens.tolist()
         self.total = [f32(p + t) for p, t in zip(step.prior_totals, self.tokens, strict=True)]
         self.alpha = [f32(topics.concentration * m) for m in step.mass]
         self.tables = [0] * n
-        self.fresh = -1
         self._next_fresh()
 
-    def _add_slot(self) -> None:
+    def _next_fresh(self) -> None:
+        """Add a slot for the next topic that is born."""
         topics = self.step.topics
         self.rows = np.concatenate([self.rows, np.full((len(self.rows), 1), topics.eta, np.float32)], axis=1)
         self.total.append(f32(topics.eta * topics.n_words))
         self.tokens.append(0)
         self.tables.append(0)
-        self.alpha.append(f32(0))
-
-    def _next_fresh(self) -> None:
-        """Find the first slot that is this shard's and free."""
-        self.fresh = max(self.fresh + 1, self.n_shared)
-        while self.fresh < len(self.tokens) and self.tokens[self.fresh]:
-            self.fresh += 1
-        if self.fresh == len(self.tokens):
-            self._add_slot()
-        self.alpha[self.fresh] = f32(self.rest)
+        self.alpha.append(f32(self.rest))
+        self.fresh = len(self.tokens) - 1
 
     def sweep(self, index: int, phase: int, keep: bool) -> dict[int, dict[str, Any]]:
         """Sample the topics of the shard's tokens, then their tables; return the records of a kept sweep."""
@@ -141,11 +133,9 @@ class Shard:
         chain.counts[min(k, self.step.n_old)] += f32(amount)
 
     def _die(self, k: int) -> None:
+        """Give back the mass of a topic of an earlier sweep: tokens leave those of this one in the next."""
         self.rest += float(self.alpha[k])
         self.alpha[k] = f32(0)
-        if self.n_shared <= k < self.fresh:
-            self.alpha[self.fresh] = f32(0)
-            self.fresh = k
         self.alpha[self.fresh] = f32(self.rest)
 
     def _be_born(self, k: int, token: int, index: int, identity: int) -> None:

@@ -191,7 +191,8 @@ def real_tasks(y: NDArray[Any], known: NDArray[np.bool_]) -> Labels:
     if y.dtype.kind not in "biufO":
         raise ValueError(f"y holds {y.dtype}; a regressor needs numbers")
     targets = np.full(y.shape, np.nan, np.float32)
-    targets[known] = y[known].astype(np.float32)
+    with np.errstate(over="ignore"):  # what is too large is infinite, and named
+        targets[known] = y[known].astype(np.float32)
     if not np.isfinite(targets[known]).all():
         where = np.argwhere(known & ~np.isfinite(targets))[0].tolist()
         raise ValueError(
