@@ -6,6 +6,7 @@ Finished runs are kept in a file of JSON lines and not run again. Corpora are fo
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import time
 from pathlib import Path
@@ -35,6 +36,7 @@ CHOICES = {
 }
 TESTED = ("topics alone", "defaults")
 CEILINGS = ("linear SVM, tf-idf", "PA, one pass, tf-idf")
+PEER = "tomotopy LDA, 40 topics, 200 sweeps"  # whose topics are compared, where it is installed
 
 
 def calibration_error(y: Any, probability: Any, n_bins: int = 15) -> float:
@@ -92,6 +94,31 @@ def run_ceiling(name: str, data: Split, seed: int) -> dict[str, float]:
     return {**measures(data.y_test, model.predict(data.X_test)), "seconds": seconds}
 
 
+def run_peer(data: Split, seed: int) -> dict[str, float]:
+    """Learn topics without labels with tomotopy."""
+    import tomotopy
+
+    begin, model = time.process_time(), tomotopy.LDAModel(k=40, seed=seed + 1)
+    for row in data.X:
+        if row.nnz:
+            model.add_doc([str(word) for word in np.repeat(row.indices, row.data)])
+    model.train(200, workers=1)
+    topics = [[data.words[int(word)] for word, _ in model.get_topic_words(k, 10)] for k in range(40)]
+    return {
+        "seconds": time.process_time() - begin,
+        "topics": 40,
+        "npmi": float(np.mean(npmi(topics, data.X, feature_names=data.words))),
+        "diversity": diversity(topics),
+    }
+
+
+def run(model: str, name: str, data: Split, seed: int) -> dict[str, float]:
+    """Return the measures of one run."""
+    if model:
+        return run_ours(model, CHOICES[name], data, seed)
+    return run_peer(data, seed) if name == PEER else run_ceiling(name, data, seed)
+
+
 def main() -> None:
     """Run what is missing, and print a table a corpus."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -104,6 +131,7 @@ def main() -> None:
     done = {}
     if options.output.exists():
         done = {tuple(r["key"]): r["found"] for r in map(json.loads, options.output.read_text().splitlines())}
+    others = (*CEILINGS, PEER) if importlib.util.find_spec("tomotopy") else CEILINGS
     corpora = options.corpora or (NAMED if options.what == "choose" else (*NAMED, *OTHERS))
     for corpus in corpora:
         data = split(corpus, holdout=options.what == "choose")
@@ -119,16 +147,14 @@ def main() -> None:
             for model in options.models
             for name in (CHOICES if options.what == "choose" else TESTED)
         ]
-        for model, name in [("", ceiling) for ceiling in CEILINGS] + rows:
+        for model, name in [("", other) for other in others] + rows:
             if model == "MedHDP" and "n_topics" in CHOICES[name]:
                 continue
             found = []
             for seed in range(options.seeds):
                 key = (code(), options.what, corpus, model, name, str(seed))
                 if key not in done:
-                    done[key] = (
-                        run_ours(model, CHOICES[name], data, seed) if model else run_ceiling(name, data, seed)
-                    )
+                    done[key] = run(model, name, data, seed)
                     with options.output.open("a") as file:
                         file.write(json.dumps({"key": key, "found": done[key]}) + "\n")
                 found.append(done[key])
