@@ -2,7 +2,8 @@
 
 Without labels a token reads a row of topic factors, the document's counts and alpha, and writes running
 sums that drawing reads once more: 5 floats a topic, and 3 operations (an addition, a multiplication, an
-addition to the running sum). K is rounded up to 8. What one core can do is measured: operations by a
+addition to the running sum). Above 128 topics a quarter of the sums are written and read: 3.5 floats. K is
+rounded up to 8. What one core can do is measured: operations by a
 product of two matrices, halved because a fused multiply-add counts as two and the same bits on every CPU
 forbid it; bytes by adding two arrays that fit into the second-level cache, where a mini-batch's factors
 are, and by adding two that fit into no cache.
@@ -21,7 +22,7 @@ from benchmarks.measure import Watch, in_turns
 from benchmarks.page import Cell, Part, Table
 from benchmarks.settings import Settings
 
-FLOATS, OPERATIONS, LANES = 5, 3, 8  # of a token, for each topic
+OPERATIONS, LANES = 3, 8  # of a token, for each topic
 
 
 def operations_per_second(n: int = 512, repeats: int = 4) -> float:
@@ -53,7 +54,7 @@ def _size(*arrays: NDArray[np.float32]) -> int:
 def row(n_topics: int, per_second: float, operations: float, near: float, far: float) -> list[Cell]:
     """Return what a token needs and the shares of the machine that its speed uses."""
     width = -(-n_topics // LANES) * LANES
-    floats, flops = FLOATS * 4 * width, OPERATIONS * width
+    floats, flops = (5 if width <= 128 else 3.5) * 4 * width, OPERATIONS * width
     used = max(flops * per_second / operations, floats * per_second / near)
     return [
         f"K = {n_topics}",

@@ -10,9 +10,12 @@ namespace bayespa {
 namespace {
 
 constexpr int kAhead = 6;  // tokens by which a word's factors are fetched before they are needed
+constexpr int kFewRows = 16;  // of eight topics; above it only every kStride-th row of running sums is kept
+constexpr int kStride = 4;
+constexpr int kAny = 0, kMany = -1;  // Rows that are known at run time only; kMany: more than kFewRows
 
-// The tokens of one document, one after the other; Rows of candidate topics, or 0 if that is known at run time only.
-// Holds copies of the pointers: the compiler must assume that a store of floats changes whatever is behind a reference.
+// The tokens of one document, one after the other; Rows of candidate topics. Holds copies of the pointers: the compiler
+// must assume that a store of floats changes whatever is behind a reference.
 template <int Rows, class Label>
 struct Walk {
   const int any_width;
@@ -30,24 +33,57 @@ struct Walk {
 
   int width() const { return Rows > 0 ? Rows * kLanes : any_width; }
 
-  BAYESPA_INLINE Lanes weigh(int i) {
-    const float* phi_word = phi + static_cast<int64_t>(word[i]) * width();
-    const float* phi_soon = phi + static_cast<int64_t>(word[i + kAhead]) * width();
+  const float* phi_of(int i) const { return phi + static_cast<int64_t>(word[i]) * width(); }
+
+  // Of one topic, or of those in the lanes.
+  template <class Real>
+  static BAYESPA_INLINE Real weight(const Real& alpha, const Real& count, const Real& phi, const Real& factor) {
+    const Real free = (alpha + count) * phi;
+    return Label::has_factor ? free * factor : free;
+  }
+
+  BAYESPA_INLINE Lanes weights(const float* phi_word, int at) const {
+    return weight(lanes(alpha + at), lanes(counts + at), lanes(phi_word + at), lanes(factor + at));
+  }
+
+  // Takes token i out of its topic; returns the factors of its word.
+  BAYESPA_INLINE const float* take(int i) {
+    const float *phi_word = phi_of(i), *phi_soon = phi_of(i + kAhead);
     for (int at = 0; at < width(); at += 16) __builtin_prefetch(phi_soon + at);
     label.before(i);
     add_at(counts, topic[i], taken);
+    return phi_word;
+  }
+
+  BAYESPA_INLINE Lanes weigh(int i) {
+    const float* phi_word = take(i);
     Lanes sums = {};
     for (int at = 0; at < width(); at += kLanes) {
-      Lanes weight = (lanes(alpha + at) + lanes(counts + at)) * lanes(phi_word + at);
-      if (Label::has_factor) weight *= lanes(factor + at);
-      sums += weight;
+      sums += weights(phi_word, at);
       lanes(cumulative + at) = sums;
     }
     return sums;
   }
 
   BAYESPA_INLINE uint32_t choose(int i, const Lanes& sums) const {
-    return draw(uniform[i], sums, cumulative, width(), room);
+    return Rows == kMany ? choose_of_many(i, sums) : draw(uniform[i], sums, cumulative, width(), room);
+  }
+
+  // Finds the row of running sums that was kept, and adds up those before it once more.
+  BAYESPA_INLINE uint32_t choose_of_many(int i, const Lanes& sums) const {
+    const Aim found = aim(uniform[i], sums, room);
+    const int n_rows = width() / kLanes, n_kept = (n_rows + kStride - 1) / kStride;
+    const int kept = static_cast<int>(row_of(found, cumulative, n_kept * kLanes));
+    const int first = kept * kStride, end = first + kStride < n_rows ? first + kStride : n_rows;
+    const float* phi_word = phi_of(i);
+    float sum = kept == 0 ? 0.f : cumulative[(kept - 1) * kLanes + found.lane];
+    uint32_t row = first;
+    for (int r = first; r < end - 1; ++r) {
+      const int k = r * kLanes + found.lane;
+      sum += weight(alpha[k], counts[k], phi_word[k], factor[k]);
+      row += passes(sum, found.left);
+    }
+    return kLanes * row + found.lane;
   }
 
   BAYESPA_INLINE void put(int i, uint32_t k) {
@@ -58,14 +94,42 @@ struct Walk {
   }
 };
 
+// Weighs token i of N documents with many rows: an addition to the sums of one waits for the last, not for the others'.
+template <int N, class AnyWalk>
+BAYESPA_INLINE void weigh_side_by_side(AnyWalk* walks, int i, Lanes* sums) {
+  const float* phi_word[N];
+#pragma GCC unroll 4
+  for (int c = 0; c < N; ++c) {
+    phi_word[c] = walks[c].take(i);
+    sums[c] = Lanes{};
+  }
+  const int width = walks[0].width();
+  int at = 0;
+  for (int kept = 0; at + kStride * kLanes <= width; kept += kLanes) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kStride; ++r, at += kLanes)
+#pragma GCC unroll 4
+      for (int c = 0; c < N; ++c) sums[c] += walks[c].weights(phi_word[c], at);
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) lanes(walks[c].cumulative + kept) = sums[c];
+  }
+  for (; at < width; at += kLanes)
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) sums[c] += walks[c].weights(phi_word[c], at);
+}
+
 // Token i of N documents. Where `put` writes is known late, and no CPU reads the counts of a second document before it
 // knows; so all are read first.
-template <int N, class AnyWalk>
-BAYESPA_INLINE void take_turns(AnyWalk* walks, int i) {
+template <int N, int Rows, class Label>
+BAYESPA_INLINE void take_turns(Walk<Rows, Label>* walks, int i) {
   Lanes sums[N];
   uint32_t topics[N];
+  if (Rows == kMany) {
+    weigh_side_by_side<N>(walks, i, sums);
+  } else {
 #pragma GCC unroll 4
-  for (int c = 0; c < N; ++c) sums[c] = walks[c].weigh(i);
+    for (int c = 0; c < N; ++c) sums[c] = walks[c].weigh(i);
+  }
 #pragma GCC unroll 4
   for (int c = 0; c < N; ++c) topics[c] = walks[c].choose(i, sums[c]);
 #pragma GCC unroll 4
@@ -88,20 +152,21 @@ __attribute__((noinline)) void sweep(const MedldaModel& model, const MedldaChain
   for (; i < chains[0].n; ++i) take_turns<1>(walks, i);
 }
 
-// Loops over a known number of rows are not loops, which is a third of the time.
 template <class Label>
+void sweep_any(const MedldaModel& model, const MedldaChain (&chains)[kTogether], bool first) {
+  const bool many = model.topic_width > kFewRows * kLanes;
+  (many ? sweep<kMany, Label> : sweep<kAny, Label>)(model, chains, first);
+}
+
+// Loops over a known number of rows are not loops, which is a third of the time.
+template <class Label, int Rows = 1>
 void sweep_rows(const MedldaModel& model, const MedldaChain (&chains)[kTogether], bool first) {
-  switch (model.topic_width / kLanes) {
-    case 1: return sweep<1, Label>(model, chains, first);
-    case 2: return sweep<2, Label>(model, chains, first);
-    case 3: return sweep<3, Label>(model, chains, first);
-    case 4: return sweep<4, Label>(model, chains, first);
-    case 5: return sweep<5, Label>(model, chains, first);
-    case 6: return sweep<6, Label>(model, chains, first);
-    case 7: return sweep<7, Label>(model, chains, first);
-    case 8: return sweep<8, Label>(model, chains, first);
-    default: return sweep<0, Label>(model, chains, first);
-  }
+  if constexpr (Rows > kFewRows)
+    sweep<kMany, Label>(model, chains, first);
+  else if (model.topic_width == Rows * kLanes)
+    sweep<Rows, Label>(model, chains, first);
+  else
+    sweep_rows<Label, Rows + 1>(model, chains, first);
 }
 
 void fill_uniform(const MedldaStep& step, uint64_t key, uint32_t sweep, const MedldaChain& chain, float* out) {
@@ -277,9 +342,9 @@ void run_together(const MedldaStep& step, int64_t chunk, const MedldaChain (&cha
       if (!use_labels)
         sweep_rows<Unlabelled>(model, chains, sweep_index == 0);
       else if (sampler == MedldaSampler::averaging)
-        sweep<0, FixedTilt>(model, chains, false);
+        sweep_any<FixedTilt>(model, chains, false);
       else if (sampler == MedldaSampler::augmented)
-        sweep<0, Labelled<true>>(model, chains, false);
+        sweep_any<Labelled<true>>(model, chains, false);
       else
         sweep_rows<Labelled<false>>(model, chains, false);
       const bool keep = i >= phase.burn_in;

@@ -102,6 +102,7 @@ def test_growth_says_where_memory_ends(megabytes, end):
 def test_a_token_at_the_limit_uses_all_of_it():
     row = limit.row(36, per_second=1e6, operations=120e6, near=1e12, far=1e12)
     assert row[1:3] == [120, 800]  # K is rounded up to 40
+    assert limit.row(200, per_second=1e6, operations=1e9, near=1e12, far=1e12)[1:3] == [600, 2800]
     assert row[4] == pytest.approx(1.0)
     assert row[-1].startswith("100%")
 

@@ -77,7 +77,11 @@ def one_document(case, d):
 
 @pytest.mark.parametrize("regression", [False, True])
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize(("n_topics", "n_tasks"), [(1, 1), (3, 1), (8, 4), (11, 5), (20, 9), (70, 2)])
+@pytest.mark.parametrize(
+    ("n_topics", "n_tasks"),
+    # above 128 topics running sums are kept of every fourth row of eight: whole fours, one more, three more
+    [(1, 1), (3, 1), (8, 4), (11, 5), (20, 9), (70, 2), (128, 1), (160, 1), (133, 1), (150, 5)],
+)
 def test_native_is_twin(isa, n_topics, n_tasks, sampler, regression):
     case = random_case(n_topics, n_topics, n_tasks, sampler=sampler, regression=regression)
     assert_same(step(*case), reference.step(*case))
@@ -90,18 +94,19 @@ def test_native_is_twin_without_tasks(isa):
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_any_number_of_threads(isa, n_threads, sampler):
-    case = random_case(5, 12, 6, n_docs=1100, n_words=60, sampler=sampler)
+@pytest.mark.parametrize(("sampler", "n_topics"), [*itertools.product(SAMPLERS, [12]), ("collapsed", 136)])
+def test_any_number_of_threads(isa, n_threads, sampler, n_topics):
+    case = random_case(5, n_topics, 6, n_docs=1100, n_words=60, sampler=sampler)
     assert_same(step(*case, n_threads=n_threads), step(*case))
 
 
+@pytest.mark.parametrize("n_topics", [40, 150])
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_every_isa(monkeypatch, sampler):
+def test_every_isa(monkeypatch, sampler, n_topics):
     results = []
     for isa in _native.available_isas():
         monkeypatch.setenv("BAYESPA_ISA", isa)
-        results.append(step(*random_case(6, 40, 20, n_docs=50, n_words=300, sampler=sampler)))
+        results.append(step(*random_case(6, n_topics, 20, n_docs=50, n_words=300, sampler=sampler)))
     for result in results[1:]:
         assert_same(result, results[0])
 
