@@ -1,5 +1,7 @@
 """Accuracy and calibration of MedLDA, MedHDP and gMedLDA on 20 Newsgroups, the paper's data, split by date.
 
+Topics decide alone, as in the paper; `python -m experiments.quality` has them beside words.
+
     python benchmarks/newsgroups_accuracy.py --data-home DATA [--holdout] [--seeds 0 1 2 3 4] [--only NAME]
 
 DATA is the folder of 20news-matlab.tar.xz. --holdout learns from the first 70 % of the training messages
@@ -87,6 +89,8 @@ def main():
         if not name.startswith(options.only):
             continue
         kind = KINDS.get(name.split(",")[0], MedLDAClassifier)
+        if kind is not GibbsMedLDAClassifier:
+            parameters = {**parameters, "word_scale": 0.0}
         accuracy, calibration, topics, seconds = [], [], [], []
         for seed in options.seeds:
             start = time.perf_counter()

@@ -51,7 +51,9 @@ def main():
     for _ in range(options.repeats):
         seconds = {}
         for n_jobs in (1, 2):
-            model = MedLDAClassifier(batch_size=options.batch_size, n_jobs=n_jobs, random_state=0)
+            model = MedLDAClassifier(
+                batch_size=options.batch_size, word_scale=0.0, n_jobs=n_jobs, random_state=0
+            )
             before = step.cpu, native.cpu, step.wall
             with Watch() as fit:
                 model.fit(corpus.X, corpus.y)
