@@ -2,7 +2,7 @@
 
 Without labels a token reads a row of topic factors, the document's counts and alpha, and writes running
 sums that drawing reads once more: 5 floats a topic, and 3 operations (an addition, a multiplication, an
-addition to the running sum). Above 128 topics a quarter of the sums are written and read: 3.5 floats. K is
+addition to the running sum). Above 80 topics a quarter of the sums are written and read: 3.5 floats. K is
 rounded up to 8. What one core can do is measured: operations by a
 product of two matrices, halved because a fused multiply-add counts as two and the same bits on every CPU
 forbid it; bytes by adding two arrays that fit into the second-level cache, where a mini-batch's factors
@@ -54,7 +54,7 @@ def _size(*arrays: NDArray[np.float32]) -> int:
 def row(n_topics: int, per_second: float, operations: float, near: float, far: float) -> list[Cell]:
     """Return what a token needs and the shares of the machine that its speed uses."""
     width = -(-n_topics // LANES) * LANES
-    floats, flops = (5 if width <= 128 else 3.5) * 4 * width, OPERATIONS * width
+    floats, flops = (5 if width <= 80 else 3.5) * 4 * width, OPERATIONS * width
     used = max(flops * per_second / operations, floats * per_second / near)
     return [
         f"K = {n_topics}",

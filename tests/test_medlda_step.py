@@ -79,7 +79,7 @@ def one_document(case, d):
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize(
     ("n_topics", "n_tasks"),
-    # above 128 topics running sums are kept of every fourth row of eight: whole fours, one more, three more
+    # above 80 topics running sums are kept of every fourth row of eight: whole fours, one more, three more
     [(1, 1), (3, 1), (8, 4), (11, 5), (20, 9), (70, 2), (128, 1), (160, 1), (133, 1), (150, 5)],
 )
 def test_native_is_twin(isa, n_topics, n_tasks, sampler, regression):
