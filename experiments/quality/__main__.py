@@ -14,6 +14,7 @@ from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
+from benchmarks.corpora import words
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.multiclass import OneVsRestClassifier
@@ -22,6 +23,7 @@ from sklearn.svm import LinearSVC
 
 from bayespa import MedHDPClassifier, MedLDAClassifier, PassiveAggressiveClassifier
 from bayespa.inspect import diversity, npmi
+from bayespa.inspect.calibration import reliability
 from bayespa.reproduce.cells import code
 from experiments.quality.splits import NAMED, OTHERS, Split, split
 
@@ -42,15 +44,8 @@ PEER = "tomotopy LDA, 40 topics, 200 sweeps"  # whose topics are compared, where
 def calibration_error(y: Any, probability: Any, n_bins: int = 15) -> float:
     """Return the expected calibration error: of the most probable class, or of every label of a document."""
     if y.ndim == 1:
-        sure, right = probability.max(axis=1), probability.argmax(axis=1) == y
-    else:
-        sure, right = probability.ravel(), y.ravel()
-    place = np.minimum((sure * n_bins).astype(int), n_bins - 1)
-    gaps = [
-        abs(sure[place == b].mean() - right[place == b].mean()) * (place == b).mean()
-        for b in np.unique(place)
-    ]
-    return float(sum(gaps))
+        return reliability(y, probability, np.arange(probability.shape[1]), n_bins).error
+    return reliability(y.ravel(), probability.reshape(-1, 1), [1], n_bins).error
 
 
 def measures(y: Any, said: Any) -> dict[str, float]:
@@ -99,9 +94,8 @@ def run_peer(data: Split, seed: int) -> dict[str, float]:
     import tomotopy
 
     begin, model = time.process_time(), tomotopy.LDAModel(k=40, seed=seed + 1)
-    for row in data.X:
-        if row.nnz:
-            model.add_doc([str(word) for word in np.repeat(row.indices, row.data)])
+    for document in words(data.X[data.X.getnnz(axis=1) > 0]):
+        model.add_doc(document)
     model.train(200, workers=1)
     topics = [[data.words[int(word)] for word, _ in model.get_topic_words(k, 10)] for k in range(40)]
     return {

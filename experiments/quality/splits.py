@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from benchmarks.newsgroups_accuracy import later_of_each_group
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -40,11 +41,7 @@ def _later(y: NDArray[Any], share: float = 0.3) -> NDArray[np.bool_]:
     """Return which documents are the last of their class, or of all where they have many labels."""
     if y.ndim == 2:
         return np.arange(len(y)) >= (1 - share) * len(y)
-    later = np.zeros(len(y), bool)
-    for name in np.unique(y):
-        own = np.flatnonzero(y == name)
-        later[own[int((1 - share) * len(own)) :]] = True
-    return later
+    return later_of_each_group(y)
 
 
 def _cut(X: Any, y: NDArray[Any], later: NDArray[np.bool_], words: NDArray[Any]) -> Split:

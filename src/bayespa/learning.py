@@ -192,7 +192,7 @@ def rounds(
 
 def without(posterior: P, statistics: Any) -> P:
     """Return a posterior that has unlearned `statistics`; the one given stays as it is."""
-    cavity: Any = posterior.copy()
+    cavity: Any = posterior.copy()  # any: mypy knows no -= of a type variable, and so not what it returns
     cavity -= statistics
     return cavity  # type: ignore[no-any-return]
 

@@ -239,11 +239,8 @@ class BayesPAClassifier(LinearClassifier, _BayesPA):
         self.verbose = verbose
 
     def _continue_tasks(self, source: Integers, sign: Floats) -> None:
-        before, posterior = self.posterior_, self._prior(len(source), self.posterior_.shift.shape[1]).copy()
-        old = source >= 0
-        posterior.shift[old] = before.shift[source[old]] * sign[old, None]
-        posterior.precision[old] = before.precision[source[old]]
-        self.posterior_ = posterior
+        prior = self._prior(len(source), self.posterior_.shift.shape[1])
+        self.posterior_ = self.posterior_.continued(prior, source, sign)
 
     def decision_std(self, X: Any) -> Floats:
         """Return the posterior standard deviation of each margin, in the shape of `decision_function`."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayespa import linalg
 from bayespa.elementary import log
@@ -147,6 +147,26 @@ class Gaussian(Posterior):
                 f"the prior makes new dimensions covary with the first {dim}, whose posterior would not stay "
                 "as it is; use bias_scale=0 where dimensions are to be added"
             )
+        return result
+
+    def continued(self, prior: Self, source: NDArray[np.int64], sign: Floats) -> Self:
+        """Return `prior` where task t goes on as task source[t] of this one, with its sign; -1: as it is.
+
+        Dimensions that only `prior` has stay as they are there.
+
+        Examples
+        --------
+        >>> before = Gaussian([[1.0, 2.0]], [3.0])
+        >>> prior = Gaussian.prior(2, 3, structure="isotropic")
+        >>> before.continued(prior, np.array([-1, 0]), np.array([1.0, -1.0])).shift
+        array([[ 0.,  0.,  0.],
+               [-1., -2.,  0.]])
+        """
+        result, old = prior.copy(), source >= 0
+        known = slice(self.shift.shape[1])
+        result.shift[old, known] = sign[old, None] * self.shift[source[old]]
+        where: tuple[Any, ...] = (old, *[known] * (self.precision.ndim - 1))
+        result.precision[where] = self.precision[source[old]]
         return result
 
     def require_proper(self) -> Self:

@@ -43,10 +43,7 @@ class MedLDA(TopicModel):
         if topics.concentration.shape[1] < n_words:
             topics = topics.extended(prior["topics"])
         if not np.array_equal(source, np.arange(len(weights.shift))) or (sign < 0.0).any():
-            before, weights = weights, prior["weights"].copy()
-            old = source >= 0
-            weights.shift[old] = sign[old, None] * before.shift[source[old]]
-            weights.precision[old] = before.precision[source[old]]
+            weights = weights.continued(prior["weights"], source, sign)
         return Joint(**{**posterior.parts, "topics": topics, "weights": weights})
 
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:

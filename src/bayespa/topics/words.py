@@ -44,13 +44,13 @@ class Words:
     ) -> dict[str, Any]:
         """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
         prior, before = self.prior(len(source), n_words), posterior["words"]
-        known, old = before.shift.shape[1], source >= 0
-        if known == n_words and np.array_equal(source, np.arange(len(before.shift))) and (sign > 0.0).all():
+        n_tasks, known = before.shift.shape
+        if known == n_words and np.array_equal(source, np.arange(n_tasks)) and (sign > 0.0).all():
             return {}
-        words = prior["words"].copy()
-        words.shift[old, :known] = sign[old, None] * before.shift[source[old]]
-        words.precision[old, :known] = before.precision[source[old]]
-        return {"words": words, "documents": posterior["documents"].extended(prior["documents"])}
+        return {
+            "words": before.continued(prior["words"], source, sign),
+            "documents": posterior["documents"].extended(prior["documents"]),
+        }
 
     def features(self, posterior: Joint, batch: Batch, own: Floats | None = None) -> Rows:
         """Return x of the documents over the batch's vocabulary, each of length 1.
@@ -77,10 +77,10 @@ class Words:
     def margins(self, posterior: Joint, batch: Batch, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Return mean and variance of uᵀx, (n, T); of given weights (T, W) the variance is 0."""
         rows, vocabulary = self.features(posterior, batch), batch.documents.vocabulary
-        shift, precision = (array.T[vocabulary] for array in posterior["words"].to_arrays().values())
         if weights is not None:
             mean = rows.decide(_with_bias(weights.T[vocabulary]), self.n_threads)
             return mean, np.zeros_like(mean)
+        shift, precision = (array.T[vocabulary] for array in posterior["words"].to_arrays().values())
         mean = rows.decide(_with_bias(shift / precision), self.n_threads)
         return mean, rows.squared().decide(_with_bias(1.0 / precision), self.n_threads)
 
