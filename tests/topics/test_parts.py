@@ -209,7 +209,7 @@ def test_dual_meets_its_optimality_conditions(regression):
 def test_temperature_is_found():
     rng = np.random.default_rng(0)
     margin, true = rng.normal(size=(4000, 5)), 0.5
-    p = np.exp(margin / true)
+    p = 1 / (1 + np.exp(-2 * margin / true))
     winner = [rng.choice(5, p=row / row.sum()) for row in p]
     labels = np.where(np.arange(5) == np.array(winner)[:, None], 1, -1).astype(np.float32)
     labels[0, 2] = np.nan
@@ -236,7 +236,7 @@ def test_labels_are_given_as_often_as_they_are_there():
     model = Joint(**uncalibrated("labels"))
     for index in range(20):
         rows = slice(100 * index, 100 * index + 100)
-        model += Joint(**calibrated("labels", model, margin[rows], labels[rows], index))
+        model += Joint(**calibrated("labels", model, margin[rows], labels[rows], index, enough=32))
     given, known = margin > offset(model), ~np.isnan(labels)
     assert_allclose(given[known].sum(), (labels > 0).sum(), rtol=0.1)
     assert_allclose(offset(model), true, atol=0.1)

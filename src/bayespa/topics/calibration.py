@@ -1,6 +1,7 @@
-"""Probabilities of labels: a softmax of margins whose temperature is learned from progressive predictions.
+"""Probabilities of labels: sigmoids of margins whose temperature is learned from progressive predictions.
 
-A max-margin loss says nothing about probabilities. But an online learner meets every document before its
+Every label is a question of its own to a max-margin loss, with σ(2f/t) for the probability of a yes; where one
+answer has to be yes, these are shares. The loss says nothing about the temperature t. But an online learner meets every document before its
 label, and how the margins it would have predicted compare with the labels it then sees is honest evidence, of
 which a temperature needs little. Its posterior over a few values is another sum of statistics: replayed,
 forgotten and merged like the rest.
@@ -45,18 +46,26 @@ def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) ->
     >>> int(found.argmax()) == len(TEMPERATURES) - 1
     True
     """
+    t = TEMPERATURES[:, None]
     if exclusive:
         known = ~np.isnan(labels).any(axis=1)
-        margin, winner = margin[known], labels[known].argmax(axis=1)
-        rest = margin - margin[np.arange(len(winner)), winner, None]
-    else:
-        known = ~np.isnan(labels)
-        loser = -2.0 * labels[known].astype(np.float64) * margin[known]
-        rest = np.stack([np.zeros_like(loser), loser], axis=1)
-    top = rest.max(axis=1, keepdims=True, initial=0.0)
-    t = TEMPERATURES[:, None]
-    found: Floats = -(top[:, 0] / t + log(exp((rest - top) / t[:, :, None]).sum(axis=2))).sum(axis=1)
-    return found
+        said = log_sigmoid(2.0 * margin[known] / t[:, :, None])
+        right = said[:, np.arange(said.shape[1]), labels[known].argmax(axis=1)]
+        top = said.max(axis=2, initial=-np.inf)
+        found: Floats = (right - top - log(exp(said - top[:, :, None]).sum(axis=2))).sum(axis=1)
+        return found
+    known = ~np.isnan(labels)
+    return log_sigmoid(2.0 * labels[known].astype(np.float64) * margin[known] / t).sum(axis=1)
+
+
+def log_sigmoid(x: Floats) -> Floats:
+    """Return log σ(x), also far out.
+
+    >>> log_sigmoid(np.array([-1000.0, 0.0, 1000.0])).round(3)
+    array([-1.00e+03, -6.93e-01,  0.00e+00])
+    """
+    logarithm: Floats = np.minimum(x, 0.0) - log(1.0 + exp(-np.abs(x)))
+    return logarithm
 
 
 # As if one document had been wrong by a whole margin: few documents without a mistake prove little.
@@ -123,27 +132,35 @@ def calibrated(
     margin: Floats,
     labels: NDArray[np.float32],
     index: int,
-    enough: int = 32,
+    enough: int,
 ) -> dict[str, Categorical | Dirichlet]:
     """Return what progressive predictions say of the temperature and of the offset, likewise.
 
     `enough` documents of a mini-batch are evidence of the temperature, or an eighth of them if that is more:
-    they cost time. A mini-batch counts by the square of its `index`: margins grow while a model learns, and
-    the first of all, when nothing is learned, say nothing.
+    they cost time. A mini-batch counts by the fourth power of its `index`, and of the offset by the square:
+    margins grow while a model learns, and the first of all, when nothing is learned, say nothing.
     """
     if calibration is None:
         return {}
-    n, weight = min(len(margin), max(enough, len(margin) // 8)), float(index) ** 2
+    n = min(len(margin), max(enough, len(margin) // 8))
     found = evidence(margin[:n] - offset(posterior), labels[:n], exclusive=calibration == "exclusive")
-    learned: dict[str, Categorical | Dirichlet] = {"temperature": Categorical(weight * found)}
+    learned: dict[str, Categorical | Dirichlet] = {"temperature": Categorical(float(index) ** 4 * found)}
     if calibration == "labels":
-        learned["labels"] = weight * margin_counts(margin, labels)
+        learned["labels"] = float(index) ** 2 * margin_counts(margin, labels)
     return learned
 
 
 def temperature(posterior: Joint) -> float:
-    """Return the temperature, in units of ε: the mean of its logarithm, brought back."""
-    return float(exp(posterior["temperature"].mean(log(TEMPERATURES)))[0])
+    """Return the temperature, in units of ε: the mean of its logarithm, brought back.
+
+    Much evidence would leave one of `TEMPERATURES`; cubic splines (Catmull-Rom) say what is between them.
+    """
+    before, low, high, after = (posterior["temperature"].log_weights[i : i - 3 or None, None] for i in range(4))
+    x = np.arange(8.0) / 8.0  # of the way from `low` to `high`
+    curve = 2.0 * before - 5.0 * low + 4.0 * high - after + x * (3.0 * (low - high) + after - before)
+    weights = low + 0.5 * x * (high - before + x * curve)
+    between = TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * x)
+    return float(exp(Categorical(weights.ravel()).mean(log(between.ravel())))[0])
 
 
 def probabilities(margin: Floats, temperature: float, *, exclusive: bool) -> Floats:
@@ -152,9 +169,9 @@ def probabilities(margin: Floats, temperature: float, *, exclusive: bool) -> Flo
     >>> probabilities(np.array([[0.0, 0.0]]), 1.0, exclusive=True)
     array([[0.5, 0.5]])
     """
+    said = log_sigmoid(2.0 * margin / temperature)
     if exclusive:
-        weights = exp((margin - margin.max(axis=1, keepdims=True)) / temperature)
-        shares: Floats = weights / weights.sum(axis=1, keepdims=True)
+        said = exp(said - said.max(axis=1, keepdims=True))
+        shares: Floats = said / said.sum(axis=1, keepdims=True)
         return shares
-    small = exp(-2.0 * np.abs(margin) / temperature)
-    return np.where(margin > 0.0, 1.0, small) / (1.0 + small)
+    return exp(said)

@@ -106,8 +106,9 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n, n_classes), or of each label on its own, (n, T).
 
-        A softmax of the decisions, whose temperature was learned while learning: from what the model would
-        have said of every document before it saw the label.
+        A sigmoid of each decision, where one class is right as a share of their sum. The temperature of the
+        sigmoids was learned while learning: from what the model would have said of documents before it saw
+        the label.
         """
         mean, _ = self._margins(X, "mean", None)
         exclusive = self._calibration == "exclusive"

@@ -61,7 +61,7 @@ class TopicModel(ABC):
     prediction_sweeps: int
     key: int  # of the random numbers
     n_threads: int = 1
-    evidence: ClassVar[int] = 64  # documents of a mini-batch that the temperature is learned from, at least
+    evidence: ClassVar[int] = 128  # documents of a mini-batch that the temperature is learned from, at least
 
     @abstractmethod
     def prior(self, n_words: int) -> Joint:
