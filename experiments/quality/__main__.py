@@ -35,7 +35,13 @@ CHOICES = {
     "word_scale 0.5": {"word_scale": 0.5},
     "word_scale 2": {"word_scale": 2.0},
     "80 topics": {"n_topics": 80},
+    "no first sweeps": {"first_sweeps": 0},
+    "no first sweeps, cost 256": {"first_sweeps": 0, "cost": 256.0},
+    "cost 256": {"cost": 256.0},
+    "cost 16": {"cost": 16.0},
+    "cost 16, 200 sweeps over 4096": {"cost": 16.0, "first_sweeps": 200, "first_batch_size": 4096},
 }
+OF_MEDLDA = {"n_topics", "first_sweeps"}  # parameters that MedHDP has not, or whose values say something else
 TESTED = ("topics alone", "defaults")
 CEILINGS = ("linear SVM, tf-idf", "PA, one pass, tf-idf")
 PEER = "tomotopy LDA, 40 topics, 200 sweeps"  # whose topics are compared, where it is installed
@@ -119,6 +125,7 @@ def main() -> None:
     parser.add_argument("what", choices=["choose", "test"])
     parser.add_argument("--corpora", nargs="+", choices=[*NAMED, *OTHERS])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--choices", nargs="+", choices=list(CHOICES))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--output", type=Path, default=Path("quality.jsonl"))
     options = parser.parse_args()
@@ -139,10 +146,10 @@ def main() -> None:
         rows = [
             (model, name)
             for model in options.models
-            for name in (CHOICES if options.what == "choose" else TESTED)
+            for name in options.choices or (CHOICES if options.what == "choose" else TESTED)
         ]
         for model, name in [("", other) for other in others] + rows:
-            if model == "MedHDP" and "n_topics" in CHOICES[name]:
+            if model == "MedHDP" and OF_MEDLDA & set(CHOICES[name]):
                 continue
             found = []
             for seed in range(options.seeds):

@@ -8,7 +8,7 @@ To learn a model of your own, write a class with a method `local_step` (see `Mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -92,6 +92,7 @@ def rounds(
     start: int = 0,
     replace: bool = True,
     cavity: Callable[[P, S], P] | None = None,
+    begun: Sequence[S] = (),
 ) -> Iterator[Round[P, S]]:
     """Learn mini-batch after mini-batch, and yield the state after each one.
 
@@ -124,6 +125,9 @@ def rounds(
         Where one mini-batch is all of the data, what a later pass learns it with, made of the posterior and
         of what the mini-batch has added. By default the posterior as it is, since else nothing would be left
         to find latent variables with; `without` where there are none.
+    begun : sequence of statistics
+        Guesses of what the first mini-batches add, which are in `posterior`; each is replaced when its turn
+        comes. Until then nothing is forgotten.
 
     Yields
     ------
@@ -157,26 +161,28 @@ def rounds(
     n_batches = len(batches) if isinstance(batches, Sized) else None
     whole = n_batches == 1
     current: Any = posterior  # any: mypy knows no += of a type variable
-    learned: list[S] = []  # what each batch added last, to be replaced when its turn comes again
+    learned = list(begun)  # what each batch added last, to be replaced when its turn comes again
     index, n_examples, objective_before = start, 0, float("nan")
     for pass_index in range(n_passes):
         objective = 0.0
         for batch_index, batch in enumerate(batches):
-            replaced = replace and pass_index > 0
-            if replaced and not whole:
+            replaced = replace and batch_index < len(learned)
+            kept = whole or pass_index == 0  # while latent variables are found: they need something
+            if replaced and not kept:
                 current -= learned[batch_index]
-            if discount < 1.0 and prior is not None:
+            if discount < 1.0 and prior is not None and not replaced:  # a guess is yet to be taken back
                 current = current.discounted(discount, prior)
-            source = cavity(current, learned[batch_index]) if replaced and whole and cavity else current
+            again = replaced and whole and pass_index > 0
+            source = cavity(current, learned[batch_index]) if again and cavity else current
             local = model.local_step(source, batch, index)
-            if replaced and whole:
+            if replaced and kept:
                 current -= learned[batch_index]
             current += local.statistics
             for iteration in range(1, n_iterations):
-                again = model.local_step(current, batch, index + iteration).after(local)
+                repeated = model.local_step(current, batch, index + iteration).after(local)
                 current -= local.statistics
-                current += again.statistics
-                local = again
+                current += repeated.statistics
+                local = repeated
             index += n_iterations
             if replaced:
                 learned[batch_index] = local.statistics
@@ -224,7 +230,8 @@ def learn(
         Each is called with the `Round` after every mini-batch; a callback that returns True stops the
         learning.
     **options
-        `n_passes`, `n_iterations`, `discount`, `prior`, `tol`, `start`, `replace` and `cavity` of `rounds`.
+        `n_passes`, `n_iterations`, `discount`, `prior`, `tol`, `start`, `replace`, `cavity` and `begun` of
+        `rounds`.
 
     Returns
     -------

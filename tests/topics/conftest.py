@@ -19,7 +19,7 @@ HDP = {
     "min_tokens": 0.0,
 }
 MODELS = {
-    MedLDAClassifier: lambda n: {"n_topics": n or 8, "batch_size": 64},
+    MedLDAClassifier: lambda n: {"n_topics": n or 8, "batch_size": 64, "first_batch_size": 64},
     MedHDPClassifier: lambda n: {"max_topics": n, "batch_size": 64, **HDP},
     MedLDARegressor: lambda n: {"n_topics": n or 8},
     MedHDPRegressor: lambda n: {"max_topics": n, **HDP},

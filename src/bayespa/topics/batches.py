@@ -40,6 +40,17 @@ class Batches(Sequence[Batch]):
         rows = self.order[self.edges[index] : self.edges[index + 1]]
         return self.corpus.batch(rows, self.labels[rows])
 
+    def joined(self, n_documents: int) -> tuple[Batch, list[int]]:
+        """Return the mini-batches that the first documents make up as one, and where they begin and end.
+
+        There is at least one; if it has more documents than these, the rest is left out.
+        """
+        edges = [edge for edge in self.edges if edge <= n_documents]
+        if len(edges) < 2:
+            edges = [0, min(n_documents, len(self.corpus))]
+        rows = self.order[: edges[-1]]
+        return self.corpus.batch(rows, self.labels[rows]), edges
+
 
 @contextmanager
 def interrupts_held() -> Iterator[Callable[[], None]]:

@@ -1,10 +1,10 @@
 """Probabilities of labels: sigmoids of margins whose temperature is learned from progressive predictions.
 
-Every label is a question of its own to a max-margin loss, with σ(2f/t) for the probability of a yes; where one
-answer has to be yes, these are shares. The loss says nothing about the temperature t. But an online learner meets every document before its
-label, and how the margins it would have predicted compare with the labels it then sees is honest evidence, of
-which a temperature needs little. Its posterior over a few values is another sum of statistics: replayed,
-forgotten and merged like the rest.
+Every label is a question of its own to a max-margin loss, with σ(2f/t) for the probability of a yes; where
+one answer has to be yes, these are shares. The loss says nothing about the temperature t. But an online
+learner meets every document before its label, and how the margins it would have predicted compare with the
+labels it then sees is honest evidence, of which a temperature needs little. Its posterior over a few values
+is another sum of statistics: replayed, forgotten and merged like the rest.
 """
 
 from __future__ import annotations
@@ -47,15 +47,17 @@ def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) ->
     True
     """
     t = TEMPERATURES[:, None]
+    found: Floats
     if exclusive:
         known = ~np.isnan(labels).any(axis=1)
         said = log_sigmoid(2.0 * margin[known] / t[:, :, None])
         right = said[:, np.arange(said.shape[1]), labels[known].argmax(axis=1)]
         top = said.max(axis=2, initial=-np.inf)
-        found: Floats = (right - top - log(exp(said - top[:, :, None]).sum(axis=2))).sum(axis=1)
+        found = (right - top - log(exp(said - top[:, :, None]).sum(axis=2))).sum(axis=1)
         return found
     known = ~np.isnan(labels)
-    return log_sigmoid(2.0 * labels[known].astype(np.float64) * margin[known] / t).sum(axis=1)
+    found = log_sigmoid(2.0 * labels[known].astype(np.float64) * margin[known] / t).sum(axis=1)
+    return found
 
 
 def log_sigmoid(x: Floats) -> Floats:
@@ -155,7 +157,8 @@ def temperature(posterior: Joint) -> float:
 
     Much evidence would leave one of `TEMPERATURES`; cubic splines (Catmull-Rom) say what is between them.
     """
-    before, low, high, after = (posterior["temperature"].log_weights[i : i - 3 or None, None] for i in range(4))
+    known = posterior["temperature"].log_weights[:, None]
+    before, low, high, after = (known[i : len(known) - 3 + i] for i in range(4))
     x = np.arange(8.0) / 8.0  # of the way from `low` to `high`
     curve = 2.0 * before - 5.0 * low + 4.0 * high - after + x * (3.0 * (low - high) + after - before)
     weights = low + 0.5 * x * (high - before + x * curve)

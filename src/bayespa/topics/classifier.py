@@ -34,9 +34,16 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         "ovr": {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0},
     }
 
+    _beside_words: ClassVar[dict[str, Any]] = {"cost": 64.0}  # likewise, of topics that decide with words
+
     def _value(self, name: str) -> Any:
         value = super()._value(name)
-        return self._defaults[self.multi_class].get(name) if value is None else value
+        if value is None:
+            defaults = self._defaults[self.multi_class]
+            if self.word_scale and self.multi_class == "shared":
+                defaults = {**defaults, **self._beside_words}
+            value = defaults.get(name)
+        return value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

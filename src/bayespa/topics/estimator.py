@@ -105,7 +105,8 @@ class TopicEstimator(TopicTransformer):
             Labels; NaN or None where unknown.
         callback : callable, optional
             Called with a `bayespa.learning.Round` after every mini-batch, when this estimator is ready to
-            predict with what it knows by then; learning ends where it returns True.
+            predict with what it knows by then; learning ends where it returns True. Mini-batches that topics
+            are looked for in together (`first_batch_size`) are one to it.
 
         Returns
         -------

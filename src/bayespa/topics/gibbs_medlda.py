@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from bayespa import linalg
 from bayespa.checks import require_number
 from bayespa.learning import Callback
-from bayespa.medhdp_step import HdpTopics, step
 from bayespa.medlda_step import Schedule
 from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
 from bayespa.random import grid, inverse_gaussian, subkey
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.random.subkey`
-CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
-NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
 NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
 
 
@@ -105,9 +102,8 @@ class GibbsMedLDA(MedLDA):
 
         Documents whose tokens weigh the same are drawn together, given the topics of all others.
         """
-        k, n_topics = np.arange(self.n_topics), self.n_topics
+        n_topics = self.n_topics
         labels = batch.labels if index >= self.burn_in // 2 else np.full_like(batch.labels, np.nan)
-        eta = self.prior(1)["topics"].concentration[0, 0]
         shares, margin = np.zeros((len(batch), n_topics)), np.zeros((len(batch), self.n_tasks))
         counts, topics = list(chain.counts), list(chain.topics)
         for group, (weight, rows, documents) in enumerate(batch.by_weight()):
@@ -116,20 +112,11 @@ class GibbsMedLDA(MedLDA):
                 if other != group:
                     others += found
             start = topics[group] if group < len(topics) else None
-            result = step(
+            result = self._collapsed(
                 documents,
-                HdpTopics(
-                    dirichlet=((others + eta) / weight).astype(np.float32),
-                    totals=(others.sum(axis=0) + eta * n_words) / weight,
-                    u=np.full(n_topics, CERTAIN),
-                    v=np.maximum(CERTAIN * (n_topics - 1 - k), NEVER),
-                    own_variance=np.zeros(self.n_tasks),
-                    concentration=self.alpha * n_topics / weight,
-                    stick_concentration=1.0,
-                    start_concentration=1.0,
-                    eta=eta / weight,
-                    n_words=n_words,
-                ),
+                others,
+                weight,
+                n_words,
                 self._tasks(
                     np.pad(chain.weights, [(0, 0), (0, 1)]),
                     np.zeros((self.n_tasks, n_topics + 1, n_topics + 1)),
@@ -142,8 +129,7 @@ class GibbsMedLDA(MedLDA):
                     seed=subkey(self.key, PIECE, group) if group else self.key,
                     round=index,
                 ),
-                start=start,
-                n_threads=self.n_threads,
+                start,
             )
             counts[group : group + 1] = [on_grid(result.topic_word, weight, 1)]
             topics[group : group + 1] = [result.topics]

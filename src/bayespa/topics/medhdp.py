@@ -103,7 +103,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
     cost : float or None
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are. None: 256, and 512 one-vs-rest.
+        evidence the labels of a document are. None: 64, 256 if topics decide alone, and 512 one-vs-rest.
     margin : float
         ε, the margin that the loss asks for: the unit of decisions.
     weight_scale : float or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from bayespa.checks import require_number
 from bayespa.topics.classifier import OnlineTopicClassifier
@@ -23,7 +23,15 @@ class MedLDAEstimator(TopicEstimator):
     def _topic_model(self, **shared: Any) -> MedLDA:
         require_number("n_topics", self.n_topics, 1, whole=True)
         require_number("alpha", self.alpha, 0.0, open_=True)
-        return MedLDA(n_topics=int(self.n_topics), alpha=float(self.alpha), **shared)
+        require_number("first_batch_size", self.first_batch_size, 1, whole=True)
+        require_number("first_sweeps", self._value("first_sweeps"), 0, whole=True)
+        return MedLDA(
+            n_topics=int(self.n_topics),
+            alpha=float(self.alpha),
+            first_batch_size=int(self.first_batch_size),
+            first_sweeps=int(self._value("first_sweeps")),
+            **shared,
+        )
 
 
 class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
@@ -35,7 +43,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         K.
     cost : float or None
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are. None: 256, and 512 one-vs-rest.
+        evidence the labels of a document are. None: 64, 256 if topics decide alone, and 512 one-vs-rest.
     margin : float
         ε, the margin that the loss asks for: the unit of decisions.
     weight_scale : float or None
@@ -56,6 +64,13 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
     batch_size : int or None
         Documents of a mini-batch. None: all at once, which is batch MedLDA and needs some `n_passes`.
+    first_batch_size : int
+        Documents in which topics are looked for before labels are learned [MED-10], as mini-batches. `fit`
+        takes them from its documents; a stream should hand so many to the first call of `partial_fit`, which
+        can only look at what it is given.
+    first_sweeps : int or None
+        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper. None: 100, and
+        0 if topics decide alone or one-vs-rest.
     n_passes : int
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
         counts twice.
@@ -135,6 +150,11 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     600
     """
 
+    _defaults: ClassVar = {
+        kind: {**defaults, "first_sweeps": 0} for kind, defaults in OnlineTopicClassifier._defaults.items()
+    }
+    _beside_words: ClassVar = {**OnlineTopicClassifier._beside_words, "first_sweeps": 100}
+
     def __init__(
         self,
         n_topics: int = 40,
@@ -150,6 +170,8 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         n_sweeps: int = 4,
         burn_in: int = 2,
         batch_size: int | None = 256,
+        first_batch_size: int = 2048,
+        first_sweeps: int | None = None,
         n_passes: int = 1,
         sampler: Literal["collapsed", "augmented"] = "collapsed",
         classifier: Literal["gibbs", "averaging"] = "gibbs",
@@ -175,6 +197,8 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
             n_sweeps=n_sweeps,
             burn_in=burn_in,
             batch_size=batch_size,
+            first_batch_size=first_batch_size,
+            first_sweeps=first_sweeps,
             n_passes=n_passes,
             sampler=sampler,
             classifier=classifier,
@@ -218,6 +242,12 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
         J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
     batch_size : int or None
         Documents of a mini-batch. None: all at once, which is batch MedLDA and needs some `n_passes`.
+    first_batch_size : int
+        Documents in which topics are looked for before labels are learned [MED-10], as mini-batches. `fit`
+        takes them from its documents; a stream should hand so many to the first call of `partial_fit`, which
+        can only look at what it is given.
+    first_sweeps : int
+        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper.
     n_passes : int
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
         counts twice.
@@ -298,6 +328,8 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
         n_sweeps: int = 4,
         burn_in: int = 2,
         batch_size: int | None = 64,
+        first_batch_size: int = 2048,
+        first_sweeps: int = 0,
         n_passes: int = 1,
         sampler: Literal["collapsed", "augmented"] = "collapsed",
         classifier: Literal["gibbs", "averaging"] = "gibbs",
@@ -322,6 +354,8 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
             n_sweeps=n_sweeps,
             burn_in=burn_in,
             batch_size=batch_size,
+            first_batch_size=first_batch_size,
+            first_sweeps=first_sweeps,
             n_passes=n_passes,
             sampler=sampler,
             classifier=classifier,

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medlda_step import Schedule, Topics, topic_factors
+from bayespa import medhdp_step
+from bayespa.medhdp_step import HdpStepResult, HdpTopics
+from bayespa.medlda_step import Documents, Schedule, Tasks, Topics, topic_factors
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint
+from bayespa.random import subkey
+from bayespa.topics.batches import Batches
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.merge import matching
 from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
 from bayespa.topics.sampling import sample
+
+BEGIN = 10  # the purpose of keys, see `bayespa.random.subkey`
+CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
+NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +30,8 @@ class MedLDA(TopicModel):
 
     n_topics: int  # K
     alpha: float
+    first_batch_size: int = 0  # documents that topics are looked for in before labels are learned
+    first_sweeps: int = 0  # over these
 
     def prior(self, n_words: int) -> Joint:
         """Return the prior of topics and weights."""
@@ -55,6 +66,63 @@ class MedLDA(TopicModel):
         topics = Dirichlet(topics.concentration[order])
         weights = Gaussian(weights.shift[:, order], weights.precision[:, order][:, :, order])
         return Joint(**{**theirs.parts, "topics": topics, "weights": weights})
+
+    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+        """Return what topics the first mini-batches have, found without their labels. [MED-10].
+
+        One chain goes over all of them. Documents whose tokens weigh the same are sampled together, given the
+        topics of those before.
+        """
+        if not self.first_sweeps:
+            return []
+        batch, edges = batches.joined(self.first_batch_size)
+        vocabulary, n_words = batch.documents.vocabulary, posterior["topics"].concentration.shape[1]
+        found = np.zeros((len(vocabulary), self.n_topics))
+        guesses: list[list[Counts]] = [[] for _ in edges[1:]]
+        for group, (weight, rows, documents) in enumerate(batch.by_weight()):
+            seed, n = subkey(self.key, BEGIN, group), len(documents.indptr) - 1
+            schedule = Schedule(self.first_sweeps, self.first_sweeps - 1, 0, 0, seed=seed)
+            tasks = Tasks.none(n, self.n_topics + 1)
+            result = self._collapsed(documents, found, weight, n_words, tasks, schedule)
+            found += weight * result.topic_word
+            of_batch = np.searchsorted(np.arange(len(batch))[rows], edges)
+            cuts = np.concatenate([[0], np.cumsum(documents.counts)])[documents.indptr[of_batch]]
+            words = np.repeat(documents.words, documents.counts)
+            for guess, (begin, end) in zip(guesses, pairwise(cuts.tolist()), strict=True):
+                own, place = np.unique(words[begin:end], return_inverse=True)
+                cells = place * self.n_topics + result.topics[begin:end]
+                counts = np.bincount(cells, minlength=len(own) * self.n_topics).astype(np.int32)
+                guess.append(Counts(vocabulary[own], counts.reshape(-1, self.n_topics), weight))
+        return [Joint(topics=guess) for guess in guesses]
+
+    def _collapsed(
+        self,
+        documents: Documents,
+        others: Floats,
+        weight: float,
+        n_words: int,
+        tasks: Tasks,
+        schedule: Schedule,
+        start: NDArray[np.uint32] | None = None,
+    ) -> HdpStepResult:
+        """Sample topics with Φ integrated out, given the counts (words, K) of other documents.
+
+        It is the local step of MedHDP, whose sticks are held at 1/K: no second sampler.
+        """
+        k, eta = np.arange(self.n_topics), self.prior(1)["topics"].concentration[0, 0]
+        topics = HdpTopics(
+            dirichlet=((others + eta) / weight).astype(np.float32),
+            totals=(others.sum(axis=0) + eta * n_words) / weight,
+            u=np.full(self.n_topics, CERTAIN),
+            v=np.maximum(CERTAIN * (self.n_topics - 1 - k), NEVER),
+            own_variance=np.zeros(tasks.mean.shape[0]),
+            concentration=self.alpha * self.n_topics / weight,
+            stick_concentration=1.0,
+            start_concentration=1.0,
+            eta=eta / weight,
+            n_words=n_words,
+        )
+        return medhdp_step.step(documents, topics, tasks, schedule, start=start, n_threads=self.n_threads)
 
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them."""

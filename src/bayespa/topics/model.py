@@ -15,6 +15,7 @@ from bayespa.linalg import cholesky
 from bayespa.medlda_step import Schedule, Tasks, Topics
 from bayespa.posteriors import Joint
 from bayespa.random import grid, normal, subkey
+from bayespa.topics.batches import Batches
 from bayespa.topics.documents import Batch
 from bayespa.topics.dual import solve_dual
 from bayespa.topics.sampling import Sampled, sample
@@ -82,6 +83,10 @@ class TopicModel(ABC):
     @abstractmethod
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them."""
+
+    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+        """Return guesses of what the first mini-batches add to the prior: none."""
+        return []
 
     @abstractmethod
     def topic_word(self, posterior: Joint) -> Floats:
@@ -270,6 +275,10 @@ class OneVsRest:
             root = None if ancestor is None else ancestor[task]
             tasks[task] = self.model.aligned(mine[task], theirs[task], root)
         return Joint(**{**theirs.parts, **tasks})
+
+    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+        """Return no guess: topics of one task are found by its labels."""
+        return []
 
     def parts(self, posterior: Joint) -> list[tuple[TopicModel, Joint]]:
         """Return the topic models, one a task, with their posteriors."""

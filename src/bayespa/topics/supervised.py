@@ -7,6 +7,7 @@ from typing import Any
 
 from bayespa.learning import without
 from bayespa.posteriors import Joint
+from bayespa.topics.batches import Batches
 from bayespa.topics.calibration import Calibration, calibrated, uncalibrated
 from bayespa.topics.documents import Batch
 from bayespa.topics.model import Floats, OneVsRest, Progressive, Sources, TopicModel
@@ -59,6 +60,10 @@ class Supervised:
     def parts(self, posterior: Joint) -> list[tuple[TopicModel, Joint]]:
         """Return the topic models with their posteriors: one, or one a task."""
         return self.topics.parts(posterior)
+
+    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+        """Return guesses of what the first mini-batches add to the prior: of their topics, or none."""
+        return self.topics.begin(posterior, batches)
 
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Learn the topics, then the words, then what margins mean, from what would have been predicted."""

@@ -161,20 +161,34 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         callback: Callback | None = None,
     ) -> None:
         options = self._options(model)
+        posterior = self._posterior
+        begun = [] if self._n_steps else model.begin(posterior, batches)
+        if begun:
+            posterior = posterior.copy()
+            for guess in begun:
+                posterior += guess
+        n_steps, n_seen, objective = 0, 0, list[float]()
         with interrupts_held() as release:
             for state in rounds(
                 model,
-                self._posterior,
+                posterior,
                 batches,
                 n_passes=n_passes,
                 prior=model.prior(self.n_features_in_),
                 start=self._n_steps,
+                begun=begun,
                 **options,
             ):
+                n_steps += options.get("n_iterations", 1)
+                n_seen += state.local.n_examples if state.pass_index == 0 else 0
+                objective.append(state.local.objective / max(1, state.local.n_examples))
+                if state.pass_index == 0 and state.batch_index + 1 < len(begun):
+                    continue  # what the posterior has of the mini-batches to come is a guess
                 self._posterior = state.posterior
-                self._n_steps += options.get("n_iterations", 1)
-                self.n_documents_seen_ += state.local.n_examples if state.pass_index == 0 else 0
-                self.objective_.append(state.local.objective / max(1, state.local.n_examples))
+                self._n_steps, n_steps = self._n_steps + n_steps, 0
+                self.n_documents_seen_, n_seen = self.n_documents_seen_ + n_seen, 0
+                self.objective_ += objective
+                objective.clear()
                 self._report(state, n_passes)
                 release()
                 if callback is not None and callback(state) is True:

@@ -1,0 +1,132 @@
+"""Topics that are looked for in the first mini-batches before labels are learned. [MED-10]."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from bayespa import MedLDAClassifier
+from bayespa.inspect import npmi
+from bayespa.random import permutation, subkey
+from bayespa.topics.batches import Batches
+from bayespa.topics.documents import Corpus
+from bayespa.topics.transformer import ORDER
+
+LABELS = np.ones((6, 1), np.float32)
+
+
+def begun(counts, **parameters):
+    """Return the guesses of mini-batches of two documents, as (K, W) arrays, and the model."""
+    settings = {"n_topics": 3, "batch_size": 2, "first_sweeps": 5, "random_state": 0}
+    estimator = MedLDAClassifier(**{**settings, **parameters})
+    model, corpus = estimator._model(1, "binary", 7), Corpus.of(counts, name="a test")
+    batches = Batches(corpus, LABELS[: len(corpus)], np.arange(len(corpus)), estimator.batch_size)
+    found = []
+    for guess in model.begin(model.prior(counts.shape[1]), batches):
+        posterior = model.prior(counts.shape[1]).copy()
+        prior = posterior["topics"].concentration.copy()
+        posterior += guess
+        found.append(posterior["topics"].concentration - prior)
+    return found
+
+
+def tokens(model):
+    """Return how many words a model has learned."""
+    return (model.topic_word_ - np.rint(model.eta * 2**20) / 2**20).sum()
+
+
+@pytest.fixture
+def counts():
+    return np.random.default_rng(0).poisson(1.0, (6, 12))
+
+
+def test_a_guess_has_the_words_of_its_mini_batch(counts):
+    guesses = begun(counts, first_batch_size=4)
+    assert len(guesses) == 2
+    for guess, documents in zip(guesses, (counts[:2], counts[2:4]), strict=True):
+        assert_array_equal(guess.sum(axis=0), documents.sum(axis=0))
+
+
+def test_fractions_count_by_their_weight(counts):
+    halves = counts * np.where(np.arange(6) % 2, 1.0, 0.5)[:, None]  # every other document
+    for guess, documents in zip(begun(halves), np.split(halves, 3), strict=True):
+        assert_allclose(guess.sum(axis=0), documents.sum(axis=0), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sizes"),
+    [
+        ({"first_batch_size": 5}, [2, 2]),  # whole mini-batches
+        ({"first_batch_size": 1}, [1]),  # or what there is of the first
+        ({"batch_size": None}, [6]),
+        ({"batch_size": None, "first_batch_size": 4}, [4]),
+        ({"first_sweeps": 0}, []),
+        ({"word_scale": 0.0, "first_sweeps": None}, []),
+        ({"multi_class": "ovr"}, []),
+    ],
+    ids=str,
+)
+def test_where_topics_are_looked_for(counts, parameters, sizes):
+    ends = np.cumsum([0, *sizes])
+    expected = [counts[a:b].sum() for a, b in pairwise(ends)]
+    assert [guess.sum() for guess in begun(counts, **parameters)] == expected
+
+
+def test_no_document_counts_twice(corpus):
+    model = MedLDAClassifier(5, batch_size=64, first_batch_size=300, random_state=0).fit(corpus.X, corpus.y)
+    assert_allclose(tokens(model), corpus.X.sum())
+    assert model.n_documents_seen_ == 700
+    assert len(model.objective_) == 11
+
+
+def test_the_bits_are_those_of_any_number_of_threads(corpus, state):
+    models = [
+        MedLDAClassifier(5, batch_size=64, n_jobs=n, random_state=0).fit(corpus.X, corpus.y) for n in (1, 3)
+    ]
+    assert state(models[0]) == state(models[1])
+
+
+def test_mini_batches_are_learned_together_or_not_at_all(corpus):
+    model, seen = MedLDAClassifier(5, batch_size=64, first_batch_size=300, random_state=0), []
+
+    def stop(round_):
+        seen.append(model.n_documents_seen_)
+        return True
+
+    model.fit(corpus.X, corpus.y, callback=stop)
+    assert seen == [256]
+    order = permutation(subkey(model._key, ORDER), 700)
+    assert_allclose(tokens(model), corpus.X[order[:256]].sum())  # of no other mini-batch is there a guess
+
+
+def test_documents_without_words(corpus):
+    model = MedLDAClassifier(5, random_state=0).fit(np.zeros((3, 4), int), [0, 1, 0])
+    assert tokens(model) == 0.0
+
+
+def test_topics_hold_together():
+    """Words of two kinds that never meet, in documents that have one label."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 4, 600)
+    X = sparse.csr_matrix(rng.poisson(0.05 + (np.arange(80) // 20 == kind[:, None]) * 0.5))
+    y, names = kind % 2, [f"w{w}" for w in range(80)]
+    coherence = {
+        sweeps: np.mean(npmi(model.topics(5, names), X, feature_names=names))
+        for sweeps in (0, 50)
+        for model in [MedLDAClassifier(4, first_sweeps=sweeps, random_state=0).fit(X, y)]
+    }
+    assert coherence[50] > coherence[0] + 0.05
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"first_batch_size": 0}, "first_batch_size is 0"),
+        ({"first_sweeps": -1}, "first_sweeps is -1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(corpus, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        MedLDAClassifier(5, **parameters).fit(corpus.X, corpus.y)
