@@ -134,7 +134,8 @@ class TextModel:
     def first_batch_size(self) -> int:
         """Documents that are best learned at once before any other: some models look for topics in them."""
         estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
-        return max(self.batch_size, int(getattr(estimator, "first_batch_size", None) or 0))
+        first = getattr(estimator, "first_batch_size", None)
+        return max(self.batch_size, int(first) if first and estimator._value("first_sweeps") else 0)
 
     @property
     def n_words(self) -> int:

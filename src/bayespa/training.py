@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain, islice, repeat
+from itertools import chain, islice, pairwise, repeat
 from types import FrameType
 from typing import Any
 
@@ -182,7 +182,8 @@ def learn_stream(
     with interrupts.allowed():
         run.skip(stream)
     size = batch_size or model.batch_size
-    sizes = chain([size if model.fitted else max(size, model.first_batch_size)], repeat(size))
+    first = size if model.fitted else max(size, model.first_batch_size)
+    sizes = chain([first], repeat(size))
     if ahead:
         batches = _ahead(model, stream, sizes, every, interrupts)
     else:
@@ -190,7 +191,11 @@ def learn_stream(
     since = 0
     with closing(batches):
         for chunk, counts in batches:
-            _learn(model, chunk, counts, run)
+            whole = model.fitted or len(chunk) == first
+            # Fewer documents than the first mini-batch takes: the second half of them is predicted first.
+            edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
+            for begin, end in pairwise([*edges, len(chunk)]):
+                _learn(model, chunk[begin:end], counts[begin:end], run)
             since += len(chunk)
             if since >= every:
                 checkpoint(run)

@@ -69,8 +69,10 @@ def test_kinds_of_models_and_labels(bayespa, papers, tmp_path, kind, target):
     model, path = tmp_path / "m", tmp_path / "more" / "r.html"
     settings = [] if kind == "linear" else ["--set", "multi_class=ovr"] if target == "class" else []
     command = ["train", tmp_path / "d.jsonl", "-o", model, "--model", kind, "--batch-size", 50, *settings]
+    if kind != "linear":
+        command += ["--set", "first_batch_size=50"]
     if kind == "medhdp":
-        command += ["--set", "first_batch_size=50", "--set", "max_topics=12"]
+        command += ["--set", "max_topics=12"]
     bayespa(*command, "--limit", 300, "--shuffle", 0)
     found = bayespa("report", model, tmp_path / "d.jsonl", "--skip", 300, "-o", path, "--json").json
     measures = bayespa("evaluate", model, tmp_path / "d.jsonl", "--skip", 300, "--json").json

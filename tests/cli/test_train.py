@@ -60,14 +60,24 @@ def test_lines_for_people(bayespa, files, model):
 def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
     """Without shuffling, `train` is TextModel.learn on mini-batches, of which it keeps a history."""
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
-    bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3)
-    model = package.TextModel(random_state=3, n_jobs=1, reading={"label": "topic", "text": ["body"]})
+    bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3, "--set", "first_batch_size=256")
+    reading = {"label": "topic", "text": ["body"]}
+    model = package.TextModel(random_state=3, n_jobs=1, first_batch_size=256, reading=reading)
     for start in range(0, 700, 256):
         texts, labels = zip(*papers[start : min(start + 256, 700)], strict=True)
         model.learn(texts, labels)
     model.history = package.load(tmp_path / "a").history
     package.save(model, tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_half_of_few_documents_is_predicted_before_it_is_learned(bayespa, files, tmp_path):
+    command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
+    found = bayespa(*command, "-o", tmp_path / "m", "--batch-size", 100, "--json").json
+    assert found["documents"] == 700
+    history = package.load(tmp_path / "m").history
+    assert [point.seen for point in history.points] == [0, 350, 450, 550, 650]
+    assert found["accuracy before learning"] > 0.5
 
 
 @pytest.mark.parametrize("kind", ["medlda", "medhdp", "linear"])
@@ -298,6 +308,7 @@ def running(*arguments, stdin=os.devnull):
 
 def crash_command(files, path, *more):
     options = ("--text", "body", "--label", "topic", "--topics", "6", "--batch-size", "32", "--jobs", "1")
+    options += ("--set", "first_batch_size=32")
     return ["train", files / "train.jsonl", *options, "--checkpoint-every", 32, "-o", path, *more]
 
 

@@ -26,7 +26,9 @@ CORPUS = make_topic_corpus(
 BATCH = 16
 DOCUMENTS = st.tuples(st.integers(0, 80), st.integers(1, 40)).map(lambda place: slice(place[0], sum(place)))
 MODELS = {
-    "medlda": lambda: bayespa.MedLDAClassifier(n_topics=4, batch_size=BATCH, random_state=0),
+    "medlda": lambda: bayespa.MedLDAClassifier(
+        n_topics=4, batch_size=BATCH, first_batch_size=BATCH, first_sweeps=5, random_state=0
+    ),
     "medhdp": lambda: bayespa.MedHDPClassifier(
         batch_size=BATCH, first_batch_size=None, first_sweeps=5, min_tokens=0.0, random_state=0
     ),

@@ -49,10 +49,13 @@ def reproduce(
     if find_spec("matplotlib") is None:
         raise click.ClickException("the figures need matplotlib: pip install 'bayespa[plot]'")
     plan = Plan(quick, settings, range(seeds or (1 if quick else 2)), documents)
+    chosen = [EXPERIMENTS[name] for name in (EXPERIMENTS if what == "all" else [what])]
+    data_sets = {cell.data for experiment in chosen for cell in experiment.cells(plan)}
+    if "arxiv" in data_sets and find_spec("pyarrow") is None:  # to be told now, not after an hour
+        raise click.ClickException("the arXiv abstracts need pyarrow: pip install 'bayespa[data]'")
     output.mkdir(parents=True, exist_ok=True)
     store = Store(output / "runs.jsonl")
-    for name in EXPERIMENTS if what == "all" else [what]:
-        experiment = EXPERIMENTS[name]
+    for experiment in chosen:
         click.echo(experiment.title)
         try:
             runs = finish(experiment.cells(plan), store, data, jobs, lambda line: click.echo(f"  {line}"))

@@ -76,7 +76,8 @@ class MedLDA(TopicModel):
         if not self.first_sweeps:
             return []
         batch, edges = batches.joined(self.first_batch_size)
-        vocabulary, n_words = batch.documents.vocabulary, posterior["topics"].concentration.shape[1]
+        vocabulary = batch.documents.vocabulary
+        n_words = len(vocabulary)  # columns that no document has would drown small topics in their prior
         found = np.zeros((len(vocabulary), self.n_topics))
         guesses: list[list[Counts]] = [[] for _ in edges[1:]]
         for group, (weight, rows, documents) in enumerate(batch.by_weight()):
