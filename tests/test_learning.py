@@ -83,6 +83,26 @@ def test_a_replay_replaces_what_a_batch_added_before():
     assert values == [1.5, 2.25, 1.75 * 1.5, (1.75 * 1.5 - 0.75) * 1.5]
 
 
+@pytest.mark.parametrize("n_batches", [1, 2, 3])
+def test_a_guess_is_there_until_its_batch_is_learned(n_batches):
+    """Halves of 8, of which 3 and 1 are guesses; the second batch's is kept while it is learned."""
+    guesses = [Dirichlet([[3.0]]), Dirichlet([[1.0]])][:n_batches]
+    states = rounds(Halves(), Dirichlet([[8.0]]), range(n_batches), begun=guesses)
+    assert [float(state.posterior.concentration[0, 0]) for state in states] == [9.0, 12.5, 18.75][:n_batches]
+
+
+def test_nothing_is_forgotten_while_there_are_guesses():
+    states = rounds(
+        WordCounts(),
+        Dirichlet([[8.0]]),
+        [[2.0], [2.0]],
+        begun=[Dirichlet([[4.0]])],
+        discount=0.5,
+        prior=Dirichlet([[4.0]]),
+    )
+    assert [float(state.posterior.concentration[0, 0]) for state in states] == [6.0, 7.0]
+
+
 def test_passes_over_one_batch_learn_it_from_what_it_taught_last():
     passes = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0], n_passes=3)]
     assert passes == [1.5, 1.75, 1.875]  # as iterations do: 1 + 1/2, 1 + 3/4, 1 + 7/8

@@ -24,7 +24,7 @@ def begun(counts, **parameters):
     model, corpus = estimator._model(1, "binary", 7), Corpus.of(counts, name="a test")
     batches = Batches(corpus, LABELS[: len(corpus)], np.arange(len(corpus)), estimator.batch_size)
     found = []
-    for guess in model.begin(model.prior(counts.shape[1]), batches):
+    for guess in model.begin(batches):
         posterior = model.prior(counts.shape[1]).copy()
         prior = posterior["topics"].concentration.copy()
         posterior += guess

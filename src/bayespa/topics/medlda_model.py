@@ -67,7 +67,7 @@ class MedLDA(TopicModel):
         weights = Gaussian(weights.shift[:, order], weights.precision[:, order][:, :, order])
         return Joint(**{**theirs.parts, "topics": topics, "weights": weights})
 
-    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+    def begin(self, batches: Batches) -> list[Joint]:
         """Return what topics the first mini-batches have, found without their labels. [MED-10].
 
         One chain goes over all of them. Documents whose tokens weigh the same are sampled together, given the

@@ -84,7 +84,7 @@ class TopicModel(ABC):
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them."""
 
-    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+    def begin(self, batches: Batches) -> list[Joint]:
         """Return guesses of what the first mini-batches add to the prior: none."""
         return []
 
@@ -276,7 +276,7 @@ class OneVsRest:
             tasks[task] = self.model.aligned(mine[task], theirs[task], root)
         return Joint(**{**theirs.parts, **tasks})
 
-    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+    def begin(self, batches: Batches) -> list[Joint]:
         """Return no guess: topics of one task are found by its labels."""
         return []
 

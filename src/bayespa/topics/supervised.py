@@ -61,9 +61,9 @@ class Supervised:
         """Return the topic models with their posteriors: one, or one a task."""
         return self.topics.parts(posterior)
 
-    def begin(self, posterior: Joint, batches: Batches) -> list[Joint]:
+    def begin(self, batches: Batches) -> list[Joint]:
         """Return guesses of what the first mini-batches add to the prior: of their topics, or none."""
-        return self.topics.begin(posterior, batches)
+        return self.topics.begin(batches)
 
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Learn the topics, then the words, then what margins mean, from what would have been predicted."""

@@ -162,7 +162,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     ) -> None:
         options = self._options(model)
         posterior = self._posterior
-        begun = [] if self._n_steps else model.begin(posterior, batches)
+        begun = [] if self._n_steps else model.begin(batches)
         if begun:
             posterior = posterior.copy()
             for guess in begun:
