@@ -33,18 +33,18 @@ def main() -> None:
     vectorizer = CountVectorizer(stop_words="english", min_df=3)
     X, X_test = vectorizer.fit_transform(train.data), vectorizer.transform(test.data)
     for part in (0, 1):
-        sparse.save_npz(folder / f"words-{part}.npz", X[1000 + part :: 2])
-        np.save(folder / f"labels-{part}.npy", train.target[1000 + part :: 2])
+        sparse.save_npz(folder / f"words-{part}.npz", X[2000 + part :: 2])
+        np.save(folder / f"labels-{part}.npy", train.target[2000 + part :: 2])
 
-    ancestor = MedLDAClassifier(random_state=0).partial_fit(X[:1000], train.target[:1000], classes=range(20))
+    ancestor = MedLDAClassifier(random_state=0).partial_fit(X[:2000], train.target[:2000], classes=range(20))
     save(ancestor, folder / "ancestor.bayespa")
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         one, two = (load(result) for result in processes.map(work, [folder, folder], [0, 1]))
     for name, model in (("ancestor", ancestor), ("one half more", one), ("the other half more", two)):
         accuracy = model.score(X_test, test.target)
-        print(f"{name}: {model.n_documents_seen_} documents, accuracy {accuracy:.2f}")
+        print(f"{name}: {model.n_documents_seen_} documents, accuracy {accuracy:.3f}")
     both = one.merge(two, ancestor)
-    print(f"merged: {both.n_documents_seen_} documents, accuracy {both.score(X_test, test.target):.2f}")
+    print(f"merged: {both.n_documents_seen_} documents, accuracy {both.score(X_test, test.target):.3f}")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_scikit_learn_conventions(estimator, check):
         {"sampler": "augmented"},
         {"classifier": "averaging"},
         {"batch_size": None, "n_iterations": 12},
-        {"batch_size": None, "n_passes": 12},
+        {"batch_size": None, "n_passes": 12, "cost": 256.0},
         {"n_passes": 3},
         {"discount": 0.98},
         {"label_free": 0.0, "topic_estimate": "geometric"},

@@ -154,7 +154,7 @@ def test_merge_of_strangers_joins_topics_that_are_alike(corpus):
 @pytest.mark.parametrize(
     ("multi_class", "values"),
     [
-        ("shared", {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0, "cost": 256.0}),
+        ("shared", {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0, "cost": 64.0}),
         ("ovr", {"eta": 0.45, "first_sweeps": 3, "start_concentration": 1000.0, "cost": 512.0}),
     ],
 )
