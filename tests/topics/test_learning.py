@@ -18,8 +18,13 @@ NEGATIVE_DATA = {
 }
 
 
-@parametrize_with_checks(
-    [MedLDAClassifier(), MedLDARegressor(), MedHDPClassifier(), MedHDPRegressor()],
+@parametrize_with_checks(  # few sweeps: conventions are not about how well topics are found
+    [
+        MedLDAClassifier(first_sweeps=5),
+        MedLDARegressor(),
+        MedHDPClassifier(first_sweeps=5),
+        MedHDPRegressor(first_sweeps=5),
+    ],
     expected_failed_checks=lambda model: NEGATIVE_DATA if is_classifier(model) else {},
 )
 def test_scikit_learn_conventions(estimator, check):
@@ -270,7 +275,7 @@ def test_odd_documents(classifier, word_counts):
 
 
 def test_a_count_of_a_million(classifier):
-    model = classifier(prediction_sweeps=2).fit([[1_000_000, 1], [1, 2]], [0, 1])
+    model = classifier(first_sweeps=2, prediction_sweeps=2).fit([[1_000_000, 1], [1, 2]], [0, 1])
     assert model.topic_word_.sum() > 1_000_000
 
 
