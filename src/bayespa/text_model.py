@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from bayespa.checks import require_number
 from bayespa.corpus import Bag, BagVectorizer, Classes, Label, OnlineVocabulary, Target
 from bayespa.corpus.documents import Fields, brief
 from bayespa.history import History
@@ -128,14 +129,20 @@ class TextModel:
     def batch_size(self) -> int:
         """Documents that are best learned at once."""
         estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
-        return int(estimator.batch_size or 256)
+        if estimator.batch_size is None:
+            return 256
+        require_number("batch_size", estimator.batch_size, 1, whole=True)
+        return int(estimator.batch_size)
 
     @property
     def first_batch_size(self) -> int:
         """Documents that are best learned at once before any other: some models look for topics in them."""
         estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
         first = getattr(estimator, "first_batch_size", None)
-        return max(self.batch_size, int(first) if first and estimator._value("first_sweeps") else 0)
+        if first is None or not estimator._value("first_sweeps"):
+            return self.batch_size
+        require_number("first_batch_size", first, 1, whole=True)
+        return max(self.batch_size, int(first))
 
     @property
     def n_words(self) -> int:

@@ -18,7 +18,7 @@ LABELS = np.ones((6, 1), np.float32)
 
 
 def begun(counts, **parameters):
-    """Return the guesses of mini-batches of two documents, as (K, W) arrays, and the model."""
+    """Return the guesses of mini-batches of two documents, as (K, W) arrays."""
     settings = {"n_topics": 3, "batch_size": 2, "first_sweeps": 5, "random_state": 0}
     estimator = MedLDAClassifier(**{**settings, **parameters})
     model, corpus = estimator._model(1, "binary", 7), Corpus.of(counts, name="a test")

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from bayespa.checks import require_choice
 from bayespa.classes import some
 from bayespa.topics.calibration import Calibration, probabilities, temperature
 from bayespa.topics.estimator import TopicEstimator, one_row
@@ -39,6 +40,7 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     def _value(self, name: str) -> Any:
         value = super()._value(name)
         if value is None:
+            require_choice("multi_class", self.multi_class, tuple(self._defaults))
             defaults = self._defaults[self.multi_class]
             if self.word_scale and self.multi_class == "shared":
                 defaults = {**defaults, **self._beside_words}

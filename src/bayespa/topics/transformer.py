@@ -167,7 +167,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             posterior = posterior.copy()
             for guess in begun:
                 posterior += guess
-        n_steps, n_seen, objective = 0, 0, list[float]()
+        n_seen, objective = 0, list[float]()  # of rounds that are not to be seen yet
         with interrupts_held() as release:
             for state in rounds(
                 model,
@@ -179,13 +179,12 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 begun=begun,
                 **options,
             ):
-                n_steps += options.get("n_iterations", 1)
                 n_seen += state.local.n_examples if state.pass_index == 0 else 0
                 objective.append(state.local.objective / max(1, state.local.n_examples))
                 if state.pass_index == 0 and state.batch_index + 1 < len(begun):
                     continue  # what the posterior has of the mini-batches to come is a guess
                 self._posterior = state.posterior
-                self._n_steps, n_steps = self._n_steps + n_steps, 0
+                self._n_steps += len(objective) * options.get("n_iterations", 1)
                 self.n_documents_seen_, n_seen = self.n_documents_seen_ + n_seen, 0
                 self.objective_ += objective
                 objective.clear()
