@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from bayespa import MedLDAClassifier
+from bayespa import MedLDAClassifier, MedLDARegressor
 from bayespa.inspect import npmi
+from bayespa.medlda_step import Documents
 from bayespa.random import permutation, subkey
 from bayespa.topics.batches import Batches
 from bayespa.topics.documents import Corpus
@@ -72,6 +73,44 @@ def test_where_topics_are_looked_for(counts, parameters, sizes):
     ends = np.cumsum([0, *sizes])
     expected = [counts[a:b].sum() for a, b in pairwise(ends)]
     assert [guess.sum() for guess in begun(counts, **parameters)] == expected
+
+
+def started(labels, n_topics=4, *, length=20_000, estimator=MedLDAClassifier, seed=7):
+    """Return the share of every topic among the tokens that each document starts with, (n, K), or None."""
+    labels = np.array(labels, np.float32)
+    model = estimator(n_topics)._model(labels.shape[1], None, 7).topics
+    documents = Documents.from_csr(sparse.csr_matrix(np.full((len(labels), 1), length)))
+    start = model._start(documents, labels, seed)
+    if start is None:
+        return None
+    return np.array([np.bincount(own, minlength=n_topics) for own in start.reshape(len(labels), -1)]) / length
+
+
+def test_half_of_the_words_start_by_their_labels():
+    """Three documents of one label and one of another have three and one of four topics for their own."""
+    first, last, chance = np.array([1, 1, 1, 0]) / 3, np.array([0, 0, 0, 1]), np.ones(4) / 4
+    found = started([[1, -1], [1, -1], [1, np.nan], [-1, 1], [-1, -1], [np.nan, np.nan]])
+    expected = [first, first, first, last, chance, chance]
+    assert_allclose(found, 0.5 * chance + 0.5 * np.array(expected), atol=0.02)
+
+
+def test_words_of_several_labels_start_by_any_of_them():
+    found = started([[1, 1], [1, -1], [-1, 1]], 2)
+    assert_allclose(found, [[0.5, 0.5], [0.75, 0.25], [0.25, 0.75]], atol=0.02)
+
+
+def test_of_two_classes_both_are_labels():
+    assert_allclose(started([[1], [-1]], 2), [[0.75, 0.25], [0.25, 0.75]], atol=0.02)
+
+
+def test_rare_labels_share_a_topic():
+    found = started(np.where(np.eye(9) > 0, 1, -1), 3)
+    assert_array_equal(found.argmax(axis=1), np.arange(9) // 3)
+
+
+def test_nothing_starts_by_labels_that_are_none():
+    assert started([[np.nan], [np.nan]]) is None
+    assert started([[0.5], [-2.0]], estimator=MedLDARegressor) is None
 
 
 def test_no_document_counts_twice(corpus):

@@ -1,5 +1,6 @@
 """What MedLDA has that other topic models do not: a number of topics that the user sets."""
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -21,10 +22,13 @@ def test_totals_of_topics_stay_exact(corpus):
     assert_array_equal(topics.totals(), topics.concentration.sum(axis=1))
 
 
-def test_a_document_without_words_has_even_shares(corpus):
-    model = MedLDAClassifier(n_topics=8, random_state=0).fit(corpus.X, corpus.y)
-    assert_allclose(model.transform(corpus.X[:1] * 0), 1 / 8)
-    assert_allclose(model.decision_function(corpus.X[:1] * 0)[0], model.coef_.mean(axis=1))
+@pytest.mark.parametrize("learn_alpha", [False, True])
+def test_a_document_without_words_has_the_shares_of_the_prior(corpus, learn_alpha):
+    model = MedLDAClassifier(n_topics=8, learn_alpha=learn_alpha, random_state=0).fit(corpus.X, corpus.y)
+    shares = model.alpha_ / model.alpha_.sum()
+    assert (np.ptp(shares) > 0.0) == learn_alpha
+    assert_allclose(model.transform(corpus.X[:1] * 0), [shares])
+    assert_allclose(model.decision_function(corpus.X[:1] * 0)[0], model.coef_ @ shares)
 
 
 def test_merge_of_common_ancestor_keeps_the_order_of_topics(corpus):

@@ -91,14 +91,17 @@ def test_probabilities_rank_like_decisions(classifier, corpus):
 
 
 def test_probabilities_are_calibrated(classifier):
-    """Noisy labels: one in five is wrong, and the model must not be surer than that."""
+    """Noisy labels: one in five is wrong, and the model must not be surer than that.
+
+    It may be a little less sure: it expects surprises of documents that come later, and these are none.
+    """
     corpus = make_topic_corpus(2500, n_words=300, n_topics=6, n_labels=3, random_state=5)
     rng = np.random.default_rng(0)
     y = np.where(rng.random(2500) < 0.2, rng.integers(3, size=2500), corpus.target)
     model = classifier().fit(corpus.data[:1500], y[:1500])
     probability = model.predict_proba(corpus.data[1500:])
     hit = probability.argmax(axis=1) == y[1500:]
-    assert abs(probability.max(axis=1).mean() - hit.mean()) < 0.06
+    assert -0.08 < probability.max(axis=1).mean() - hit.mean() < 0.0
 
 
 @pytest.mark.parametrize("multi_class", ["shared", "ovr"])

@@ -35,7 +35,7 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         "ovr": {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0},
     }
 
-    _beside_words: ClassVar[dict[str, Any]] = {"cost": 64.0}  # likewise, of topics that decide with words
+    _beside_words: ClassVar[dict[str, Any]] = {}  # likewise, of topics that decide with words
 
     def _value(self, name: str) -> Any:
         value = super()._value(name)

@@ -119,6 +119,8 @@ class TopicEstimator(TopicTransformer):
         return self._fit(X, y, callback)
 
     def _require_whole(self) -> None:
+        if self.word_scale and "words" not in self._posterior.parts:  # in files of before there were any
+            self.word_scale = 0.0
         super()._require_whole()
         if hasattr(self, "classes_") and Classes(self.classes_, self._indicator).n_tasks != self._n_tasks:
             raise ValueError(f"there are {len(self.classes_)} classes and {self._n_tasks} tasks")
@@ -135,8 +137,6 @@ class TopicEstimator(TopicTransformer):
             self._calibration = "labels" if self._indicator else "binary"
             self._posterior.parts.update({**uncalibrated(self._calibration), **self._posterior.parts})
         expected = uncalibrated(self._calibration)
-        if self.word_scale and "words" not in self._posterior.parts:  # in files of before there were any
-            self.word_scale = 0.0
         beside_topics = self._words
         if beside_topics is not None:
             expected |= beside_topics.prior(self._n_tasks, self.n_features_in_)

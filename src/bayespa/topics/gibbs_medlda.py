@@ -23,7 +23,7 @@ from bayespa.topics.batches import Batches
 from bayespa.topics.classifier import TopicClassifier
 from bayespa.topics.documents import Batch
 from bayespa.topics.medhdp_model import PIECE
-from bayespa.topics.medlda_model import MedLDA
+from bayespa.topics.medlda_model import CERTAIN, MedLDA
 from bayespa.topics.model import Floats, Progressive, draw_weights
 from bayespa.topics.sampling import on_grid
 
@@ -115,6 +115,7 @@ class GibbsMedLDA(MedLDA):
             result = self._collapsed(
                 documents,
                 others,
+                np.full(n_topics, CERTAIN),
                 weight,
                 n_words,
                 self._tasks(

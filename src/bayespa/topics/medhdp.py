@@ -32,7 +32,7 @@ class HdpTransformer(TopicTransformer):
             if getattr(self, name) is not None:
                 require_number(name, getattr(self, name), 1, whole=True)
         return {
-            "concentration": float(self.concentration),
+            "concentration": float(self._value("concentration")),
             "stick_concentration": float(self.stick_concentration),
             "start_concentration": float(self._value("start_concentration")),
             "first_sweeps": int(self._value("first_sweeps")),
@@ -81,8 +81,20 @@ class MedHDPEstimator(HdpTransformer, TopicEstimator):
 
 # Topics of one task are few, smooth and found by its labels; those of all tasks are found before labels.
 _TOPICS = {
-    "shared": {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0, "n_iterations": 4},
-    "ovr": {"eta": 0.45, "first_sweeps": 3, "start_concentration": 1000.0, "n_iterations": 2},
+    "shared": {
+        "concentration": 5.0,
+        "eta": 0.05,
+        "first_sweeps": 100,
+        "start_concentration": 100.0,
+        "n_iterations": 4,
+    },
+    "ovr": {
+        "concentration": 5.0,
+        "eta": 0.45,
+        "first_sweeps": 3,
+        "start_concentration": 1000.0,
+        "n_iterations": 2,
+    },
 }
 
 
@@ -91,9 +103,9 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
 
     Parameters
     ----------
-    concentration : float
+    concentration : float or None
         α: the more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
-        shares of the topics in all documents.
+        shares of the topics in all documents. None: 20, and 5 if topics decide alone or one-vs-rest.
     stick_concentration : float
         γ: how readily topics are born. The more of it, the more topics share the documents.
     eta : float or None
@@ -229,10 +241,11 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     _defaults: ClassVar = {
         kind: {**OnlineTopicClassifier._defaults[kind], **topics} for kind, topics in _TOPICS.items()
     }
+    _beside_words: ClassVar = {"cost": 64.0, "concentration": 20.0}
 
     def __init__(
         self,
-        concentration: float = 5.0,
+        concentration: float | None = None,
         stick_concentration: float = 1.0,
         eta: float | None = None,
         max_topics: int | None = None,

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from bayespa.checks import require_number
 from bayespa.topics.classifier import OnlineTopicClassifier
 from bayespa.topics.estimator import TopicEstimator
 from bayespa.topics.medlda_model import MedLDA
+from bayespa.topics.model import Floats
 from bayespa.topics.regressor import TopicRegressor
 
 
 class MedLDAEstimator(TopicEstimator):
     """The parameters of MedLDA, which a classifier and a regressor share."""
 
-    _merged_alike = ("n_topics", *TopicEstimator._merged_alike)
+    _merged_alike = ("n_topics", "learn_alpha", *TopicEstimator._merged_alike)
 
     def __init__(self, n_topics: int, **parameters: Any) -> None:
         self.n_topics = n_topics
@@ -22,16 +25,23 @@ class MedLDAEstimator(TopicEstimator):
 
     def _topic_model(self, **shared: Any) -> MedLDA:
         require_number("n_topics", self.n_topics, 1, whole=True)
-        require_number("alpha", self.alpha, 0.0, open_=True)
+        require_number("alpha", self._value("alpha"), 0.0, open_=True)
+        require_number("learn_alpha", self._value("learn_alpha"), 0, 1, whole=True)
         require_number("first_batch_size", self.first_batch_size, 1, whole=True)
         require_number("first_sweeps", self._value("first_sweeps"), 0, whole=True)
         return MedLDA(
             n_topics=int(self.n_topics),
-            alpha=float(self.alpha),
+            alpha=float(self._value("alpha")),
+            learn_alpha=bool(self._value("learn_alpha")),
             first_batch_size=int(self.first_batch_size),
             first_sweeps=int(self._value("first_sweeps")),
             **shared,
         )
+
+    @property
+    def alpha_(self) -> Floats:
+        """The Dirichlet prior of topic proportions, (K,); one-vs-rest has those of all tasks."""
+        return np.concatenate([model.shares_prior(posterior) for model, posterior in self._parts()])
 
 
 class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
@@ -43,7 +53,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         K.
     cost : float or None
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are. None: 64, 256 if topics decide alone, and 512 one-vs-rest.
+        evidence the labels of a document are. None: 24, 256 if topics decide alone, and 512 one-vs-rest.
     margin : float
         ε, the margin that the loss asks for: the unit of decisions.
     weight_scale : float or None
@@ -54,8 +64,12 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     word_scale : float
         Prior standard deviation of the weights that words have beside their topics [MED-9], in the unit of
         decisions, for documents of length 1; 0: topics decide alone, as in the paper.
-    alpha : float
-        Dirichlet prior of a document's topic proportions.
+    alpha : float or None
+        Dirichlet prior of a document's topic proportions, or its mean over the topics. None: 0.8, and 0.4 if
+        topics decide alone or one-vs-rest.
+    learn_alpha : bool or None
+        Whether topics have shares of α of their own [MED-11], as some are in most documents and others in
+        few. None: yes, and no if topics decide alone or one-vs-rest.
     eta : float
         Dirichlet prior of a topic's words, rounded to a multiple of 2^-20.
     n_iterations : int
@@ -69,7 +83,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         takes them from its documents; a stream should hand so many to the first call of `partial_fit`, which
         can only look at what it is given.
     first_sweeps : int or None
-        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper. None: 100, and
+        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper. None: 150, and
         0 if topics decide alone or one-vs-rest.
     n_passes : int
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
@@ -106,6 +120,8 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         Concentrations Δ of the topics; one-vs-rest stacks those of all tasks.
     components_ : (K, n_words) array
         The topics' mean, as of scikit-learn's LatentDirichletAllocation.
+    alpha_ : (K,) array
+        Dirichlet prior of topic proportions; one-vs-rest has those of all tasks.
     coef_, coef_cov_ : (T, K) and (T, K, K) arrays
         Mean and covariance of the topics' weights.
     word_coef_ : (T, n_words) array
@@ -151,9 +167,10 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     """
 
     _defaults: ClassVar = {
-        kind: {**defaults, "first_sweeps": 0} for kind, defaults in OnlineTopicClassifier._defaults.items()
+        kind: {**defaults, "alpha": 0.4, "learn_alpha": False, "first_sweeps": 0}
+        for kind, defaults in OnlineTopicClassifier._defaults.items()
     }
-    _beside_words: ClassVar = {**OnlineTopicClassifier._beside_words, "first_sweeps": 100}
+    _beside_words: ClassVar = {"cost": 24.0, "alpha": 0.8, "learn_alpha": True, "first_sweeps": 150}
 
     def __init__(
         self,
@@ -164,7 +181,8 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         weight_scale: float | None = None,
         bias_scale: float | None = None,
         word_scale: float = 1.0,
-        alpha: float = 0.4,
+        alpha: float | None = None,
+        learn_alpha: bool | None = None,
         eta: float = 0.02,
         n_iterations: int = 1,
         n_sweeps: int = 4,
@@ -192,6 +210,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
             bias_scale=bias_scale,
             word_scale=word_scale,
             alpha=alpha,
+            learn_alpha=learn_alpha,
             eta=eta,
             n_iterations=n_iterations,
             n_sweeps=n_sweeps,
@@ -233,7 +252,10 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
         Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
         one.
     alpha : float
-        Dirichlet prior of a document's topic proportions.
+        Dirichlet prior of a document's topic proportions, or its mean over the topics.
+    learn_alpha : bool
+        Whether topics have shares of α of their own [MED-11], as some are in most documents and others in
+        few.
     eta : float
         Dirichlet prior of a topic's words, rounded to a multiple of 2^-20.
     n_iterations : int
@@ -281,6 +303,8 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
         Concentrations Δ of the topics; one-vs-rest stacks those of all tasks.
     components_ : (K, n_words) array
         The topics' mean, as of scikit-learn's LatentDirichletAllocation.
+    alpha_ : (K,) array
+        Dirichlet prior of topic proportions; one-vs-rest has those of all tasks.
     coef_, coef_cov_ : (T, K) and (T, K, K) arrays
         Mean and covariance of the topics' weights.
     n_documents_seen_ : int
@@ -323,6 +347,7 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
         weight_scale: float = 2.0,
         bias_scale: float = 1.0,
         alpha: float = 0.4,
+        learn_alpha: bool = False,
         eta: float = 0.02,
         n_iterations: int = 1,
         n_sweeps: int = 4,
@@ -349,6 +374,7 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
             weight_scale=weight_scale,
             bias_scale=bias_scale,
             alpha=alpha,
+            learn_alpha=learn_alpha,
             eta=eta,
             n_iterations=n_iterations,
             n_sweeps=n_sweeps,

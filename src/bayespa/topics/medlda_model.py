@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa import medhdp_step
+from bayespa.elementary import digamma
 from bayespa.medhdp_step import HdpStepResult, HdpTopics
 from bayespa.medlda_step import Documents, Schedule, Tasks, Topics, topic_factors
-from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint
-from bayespa.random import subkey
+from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
+from bayespa.random import grid, subkey, uniform
 from bayespa.topics.batches import Batches
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.merge import matching
 from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
-from bayespa.topics.sampling import sample
+from bayespa.topics.sampling import Sampled, rounded, sample
 
-BEGIN = 10  # the purpose of keys, see `bayespa.random.subkey`
+BEGIN, PLACES = 10, 11  # the purposes of keys, see `bayespa.random.subkey`
+TABLES = 100.0  # pseudo-counts of each topic, where its share of all topics is learned
 CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
 NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
 
@@ -30,22 +32,29 @@ class MedLDA(TopicModel):
 
     n_topics: int  # K
     alpha: float
+    learn_alpha: bool = False  # topics have shares of it of their own [MED-11]
     first_batch_size: int = 0  # documents that topics are looked for in before labels are learned
     first_sweeps: int = 0  # over these
 
     def prior(self, n_words: int) -> Joint:
-        """Return the prior of topics and weights."""
+        """Return the prior of topics and weights, and perhaps of the topics' shares of α."""
+        shares = {"shares": Dirichlet.prior(1, self.n_topics, TABLES)} if self.learn_alpha else {}
         return Joint(
             topics=Dirichlet.prior(self.n_topics, n_words, np.rint(self.eta / UNIT) * UNIT),
             weights=Gaussian.prior(self.n_tasks, self.n_topics, self.weight_scale, self.bias_scale),
+            **shares,
         )
 
     def require_continues(self, posterior: Joint) -> None:
-        """Raise a ValueError unless the posterior has K topics."""
+        """Raise a ValueError unless the posterior has K topics, with shares if these are learned."""
         found = len(posterior["topics"].concentration)
         if found != self.n_topics:
             raise ValueError(
                 f"n_topics is {self.n_topics}, but the model has {found} topics; set it back, or fit"
+            )
+        if self.learn_alpha != ("shares" in posterior.parts):
+            raise ValueError(
+                f"learn_alpha was {not self.learn_alpha} when learning began; set it back, or fit"
             )
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
@@ -65,7 +74,10 @@ class MedLDA(TopicModel):
         topics, weights = theirs["topics"], theirs["weights"]
         topics = Dirichlet(topics.concentration[order])
         weights = Gaussian(weights.shift[:, order], weights.precision[:, order][:, :, order])
-        return Joint(**{**theirs.parts, "topics": topics, "weights": weights})
+        parts = {**theirs.parts, "topics": topics, "weights": weights}
+        if self.learn_alpha:
+            parts["shares"] = Dirichlet(theirs["shares"].concentration[:, order])
+        return Joint(**parts)
 
     def begin(self, batches: Batches) -> list[Joint]:
         """Return what topics the first mini-batches have, found without their labels. [MED-10].
@@ -79,13 +91,16 @@ class MedLDA(TopicModel):
         vocabulary = batch.documents.vocabulary
         n_words = len(vocabulary)  # columns that no document has would drown small topics in their prior
         found = np.zeros((len(vocabulary), self.n_topics))
+        tables = np.full(self.n_topics, TABLES if self.learn_alpha else CERTAIN)
         guesses: list[list[Counts]] = [[] for _ in edges[1:]]
         for group, (weight, rows, documents) in enumerate(batch.by_weight()):
             seed, n = subkey(self.key, BEGIN, group), len(documents.indptr) - 1
             schedule = Schedule(self.first_sweeps, self.first_sweeps - 1, 0, 0, seed=seed)
             tasks = Tasks.none(n, self.n_topics + 1)
-            result = self._collapsed(documents, found, weight, n_words, tasks, schedule)
+            start = self._start(documents, batch.labels[rows], subkey(self.key, PLACES, group))
+            result = self._collapsed(documents, found, tables, weight, n_words, tasks, schedule, start)
             found += weight * result.topic_word
+            tables += weight * result.tables
             of_batch = np.searchsorted(np.arange(len(batch))[rows], edges)
             cuts = np.concatenate([[0], np.cumsum(documents.counts)])[documents.indptr[of_batch]]
             words = np.repeat(documents.words, documents.counts)
@@ -94,28 +109,58 @@ class MedLDA(TopicModel):
                 cells = place * self.n_topics + result.topics[begin:end]
                 counts = np.bincount(cells, minlength=len(own) * self.n_topics).astype(np.int32)
                 guess.append(Counts(vocabulary[own], counts.reshape(-1, self.n_topics), weight))
-        return [Joint(topics=guess) for guess in guesses]
+        if not self.learn_alpha:
+            return [Joint(topics=guess) for guess in guesses]
+        part = np.diff(edges)[:, None, None] / edges[-1]  # of the tables, which are not told apart
+        shares = rounded(part * (tables - TABLES))
+        return [Joint(topics=t, shares=Dirichlet(s)) for t, s in zip(guesses, shares, strict=True)]
+
+    def _start(
+        self, documents: Documents, labels: NDArray[np.float32], seed: int
+    ) -> NDArray[np.uint32] | None:
+        """Return a topic for every token: half of them by chance, half by their document's labels. [MED-10].
+
+        Topics and labels share a line, on which topics are of one width and labels as wide as they are
+        frequent. A token of a label has the topic of some place there. Without labels there is no such start.
+        """
+        yes = labels > 0.0 if labels.shape[1] > 1 else np.hstack([labels > 0.0, labels < 0.0])
+        label = np.nonzero(yes)[1]  # of the first document, of the second, ...
+        if self.regression or not len(label):
+            return None
+        n_labels = yes.sum(axis=1)
+        first = np.cumsum(n_labels) - n_labels  # of a document's labels, among those of all
+        own = np.repeat(np.repeat(np.arange(len(labels)), np.diff(documents.indptr)), documents.counts)
+        u = uniform(seed, grid(len(own)), self.n_threads)
+        led, place = (u < 0.5) & (n_labels[own] > 0), 2.0 * u % 1.0
+        own = own[led]
+        which = place[led] * n_labels[own]  # a whole number of labels, and a place in the next
+        chosen = label[first[own] + which.astype(np.int64)]
+        width = np.bincount(label, minlength=yes.shape[1]) / len(label)
+        place[led] = (np.cumsum(width) - width)[chosen] + which % 1.0 * width[chosen]
+        topics: NDArray[np.uint32] = np.minimum(place * self.n_topics, self.n_topics - 1).astype(np.uint32)
+        return topics
 
     def _collapsed(
         self,
         documents: Documents,
         others: Floats,
+        tables: Floats,
         weight: float,
         n_words: int,
         tasks: Tasks,
         schedule: Schedule,
         start: NDArray[np.uint32] | None = None,
     ) -> HdpStepResult:
-        """Sample topics with Φ integrated out, given the counts (words, K) of other documents.
+        """Sample topics with Φ integrated out, given counts (words, K) and tables (K,) of other documents.
 
-        It is the local step of MedHDP, whose sticks are held at 1/K: no second sampler.
+        It is the local step of MedHDP, in which no topic is born: no second sampler.
         """
-        k, eta = np.arange(self.n_topics), self.prior(1)["topics"].concentration[0, 0]
+        eta, sticks = self.prior(1)["topics"].concentration[0, 0], Sticks.statistics(tables / weight)
         topics = HdpTopics(
             dirichlet=((others + eta) / weight).astype(np.float32),
             totals=(others.sum(axis=0) + eta * n_words) / weight,
-            u=np.full(self.n_topics, CERTAIN),
-            v=np.maximum(CERTAIN * (self.n_topics - 1 - k), NEVER),
+            u=sticks.u,
+            v=np.maximum(sticks.v, NEVER),
             own_variance=np.zeros(tasks.mean.shape[0]),
             concentration=self.alpha * self.n_topics / weight,
             stick_concentration=1.0,
@@ -128,26 +173,40 @@ class MedLDA(TopicModel):
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them."""
         factors = self._factors(posterior, batch.documents.vocabulary)
-        topics = Topics(factors, self.shares_prior(posterior).astype(np.float32))
+        alpha = self.shares_prior(posterior)
+        topics = Topics(factors, alpha.astype(np.float32))
         mean, covariance = self.weights(posterior)
         schedule = Schedule(2, 1, self.n_sweeps, self.burn_in, self.sampler, self.key, index)
         learn = self._averaging if self.averaging else self._gibbs
-        counts, weights, loss, margin = learn(topics, mean, covariance, batch, schedule)
-        return Progressive(Joint(topics=counts, weights=weights), loss, len(batch), margin)
+        sampled, weights, loss, margin = learn(topics, mean, covariance, batch, schedule)
+        statistics = Joint(topics=sampled.counts, weights=weights)
+        if self.learn_alpha:
+            statistics = Joint(
+                **statistics.parts, shares=self._tables(alpha, batch, sampled.labelled.topic_share)
+            )
+        return Progressive(statistics, loss, len(batch), margin)
+
+    def _tables(self, alpha: Floats, batch: Batch, shares: NDArray[np.floating]) -> Dirichlet:
+        """Return the expected number of tables that serve each topic, given E z̄ (n, K). [MED-11]."""
+        documents, weights = batch.documents, batch.weights[:, None]
+        ends = np.concatenate([[0], np.cumsum(documents.counts)])[documents.indptr]
+        own = alpha / weights  # to tokens that weigh less, it weighs more
+        tables = alpha * (digamma(own + np.diff(ends)[:, None] * shares) - digamma(own))
+        return Dirichlet(rounded(tables).sum(axis=0, keepdims=True))
 
     def _gibbs(
         self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule
-    ) -> tuple[list[Counts], Gaussian, float, Floats]:
+    ) -> tuple[Sampled, Gaussian, float, Floats]:
         sampled = sample(batch, topics, self._tasks(mean, covariance, batch.labels), schedule, self.n_threads)
         labelled, free = sampled.labelled, sampled.free
         precision = self._mixed(labelled.precision, free.precision)
         precision = 0.5 * (precision + precision.swapaxes(1, 2))  # mirror entries are rounded differently
         weights = Gaussian.unchecked(self._mixed(labelled.shift, free.shift), precision)
-        return (sampled.counts, weights, float(labelled.loss.sum()), free.margin)
+        return sampled, weights, float(labelled.loss.sum()), free.margin
 
     def _averaging(
         self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule
-    ) -> tuple[list[Counts], Gaussian, float, Floats]:
+    ) -> tuple[Sampled, Gaussian, float, Floats]:
         """Alternate once between the dual given topics and topics given the dual. [MED-7]."""
         tasks = self._tasks(mean, covariance, batch.labels)
         before = sample(batch, topics, tasks, replace(schedule, sweeps=0, burn_in=0), self.n_threads).free
@@ -156,7 +215,7 @@ class MedLDA(TopicModel):
         sampled = sample(batch, topics, tilted, replace(schedule, sampler="averaging"), self.n_threads)
         shares = self._mixed(sampled.labelled.topic_share, sampled.free.topic_share).astype(np.float64)
         shift, loss = self._averaged(tasks, shares)
-        return (sampled.counts, Gaussian(shift, np.zeros_like(covariance)), loss, before.margin)
+        return sampled, Gaussian(shift, np.zeros_like(covariance)), loss, before.margin
 
     def topic_word(self, posterior: Joint) -> Floats:
         """Return Δ, (K, W)."""
@@ -174,7 +233,10 @@ class MedLDA(TopicModel):
         return moments
 
     def shares_prior(self, posterior: Joint) -> Floats:
-        """Return α for every topic, (K,)."""
+        """Return α of every topic, (K,): their mean is `alpha`."""
+        if self.learn_alpha:
+            mean: Floats = posterior["shares"].mean()[0]
+            return self.alpha * self.n_topics * mean
         return np.full(self.n_topics, self.alpha)
 
     def _factors(self, posterior: Joint, vocabulary: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -48,7 +48,12 @@ def on_grid(
     """
     if kept & (kept - 1) == 0:  # dividing by a power of two is exact
         return np.asarray(total * np.float64(weight / kept), np.float64)
-    return np.asarray(np.rint(total * (weight / (kept * UNIT))) * UNIT)
+    return rounded(total * (weight / kept))
+
+
+def rounded(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the nearest multiples of UNIT, whose sums and differences are exact."""
+    return np.asarray(np.rint(values / UNIT) * UNIT)
 
 
 def _joined(places: list[Any], pieces: list[Statistics]) -> Statistics:

@@ -40,13 +40,13 @@ class Supervised:
 
     def require_continues(self, posterior: Joint) -> None:
         """Raise a ValueError unless this model can go on learning `posterior`."""
-        self.topics.require_continues(posterior)
         if (self.words is not None) != ("words" in posterior.parts):
             raise ValueError(
                 "word_scale was "
                 + ("0" if self.words else "above 0")
                 + " when learning began; set it back, or fit"
             )
+        self.topics.require_continues(posterior)
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
         """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
