@@ -36,16 +36,17 @@ CHOICES = {
     "word_scale 2": {"word_scale": 2.0},
     "80 topics": {"n_topics": 80},
     "no first sweeps": {"first_sweeps": 0},
-    "200 sweeps over 4096": {"first_sweeps": 200, "first_batch_size": 4096},
+    "50 first sweeps": {"first_sweeps": 50},
+    "4096 first documents": {"first_batch_size": 4096},
     "one alpha": {"learn_alpha": False},
     "one alpha of 0.4": {"learn_alpha": False, "alpha": 0.4},
     "alpha 0.4": {"alpha": 0.4},
-    "cost 8": {"cost": 8.0},
-    "cost 64": {"cost": 64.0},
-    "cost 256": {"cost": 256.0},
+    "cost 4": {"cost": 4.0},
+    "cost 32": {"cost": 32.0},
+    "cost 128": {"cost": 128.0},
 }
 # Parameters that MedHDP has not, or whose values say something else.
-OF_MEDLDA = {"n_topics", "alpha", "learn_alpha", "first_sweeps"}
+OF_MEDLDA = {"n_topics", "alpha", "learn_alpha", "first_sweeps", "first_batch_size"}
 TESTED = ("topics alone", "defaults")
 CEILINGS = ("linear SVM, tf-idf", "PA, one pass, tf-idf")
 PEER = "tomotopy LDA, 40 topics, 200 sweeps"  # whose topics are compared, where it is installed

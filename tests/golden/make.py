@@ -43,7 +43,9 @@ def models():
             vocabulary = OnlineVocabulary(30, min_count=2, fixed_width=kind == "linear")
             model = bayespa.TextModel(kind, vectorizer=vocabulary, **parameters)
             yield f"{kind}-{target}", model.learn(TEXTS, labels)
-    beside_words = bayespa.TextModel("medlda", vectorizer=OnlineVocabulary(30, min_count=2), **KINDS["medlda"])
+    beside_words = bayespa.TextModel(
+        "medlda", vectorizer=OnlineVocabulary(30, min_count=2), **KINDS["medlda"]
+    )
     yield "medlda-words", beside_words.learn(TEXTS, TARGETS["class"])
     gibbs = bayespa.GibbsMedLDAClassifier(3, n_sweeps=8, burn_in=4, random_state=0)
     yield "gibbs-medlda", gibbs.fit(COUNTS, TARGETS["class"])

@@ -13,6 +13,7 @@ from bayespa.medlda_step import Documents
 from bayespa.random import permutation, subkey
 from bayespa.topics.batches import Batches
 from bayespa.topics.documents import Corpus
+from bayespa.topics.first_look import answers, topics_by_labels, with_labels
 from bayespa.topics.transformer import ORDER
 
 LABELS = np.ones((6, 1), np.float32)
@@ -75,15 +76,14 @@ def test_where_topics_are_looked_for(counts, parameters, sizes):
     assert [guess.sum() for guess in begun(counts, **parameters)] == expected
 
 
-def started(labels, n_topics=4, *, length=20_000, estimator=MedLDAClassifier, seed=7):
+def started(labels, n_topics=4, *, length=20_000, regression=False):
     """Return the share of every topic among the tokens that each document starts with, (n, K), or None."""
-    labels = np.array(labels, np.float32)
-    model = estimator(n_topics)._model(labels.shape[1], None, 7).topics
-    documents = Documents.from_csr(sparse.csr_matrix(np.full((len(labels), 1), length)))
-    start = model._start(documents, labels, seed)
+    has = answers(np.array(labels, np.float32), regression=regression)
+    documents = Documents.from_csr(sparse.csr_matrix(np.full((len(has), 1), length)))
+    start = topics_by_labels(documents, has, n_topics, key=7)
     if start is None:
         return None
-    return np.array([np.bincount(own, minlength=n_topics) for own in start.reshape(len(labels), -1)]) / length
+    return np.array([np.bincount(own, minlength=n_topics) for own in start.reshape(len(has), -1)]) / length
 
 
 def test_half_of_the_words_start_by_their_labels():
@@ -110,7 +110,40 @@ def test_rare_labels_share_a_topic():
 
 def test_nothing_starts_by_labels_that_are_none():
     assert started([[np.nan], [np.nan]]) is None
-    assert started([[0.5], [-2.0]], estimator=MedLDARegressor) is None
+    assert started([[0.5], [-2.0]], regression=True) is None
+
+
+def test_labels_are_words_behind_those_of_a_document():
+    counts = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
+    labels = np.array([[1, -1], [1, 1], [np.nan, -1]], np.float32)
+    documents = Documents.from_csr(sparse.csr_matrix(counts))
+    found = with_labels(documents, answers(labels, regression=False))
+    dense = sparse.csr_matrix((found.counts, found.words, found.indptr), (3, 5)).toarray()
+    assert_array_equal(dense[:, :3], counts[:, documents.vocabulary])
+    assert_array_equal(dense[:, 3:], [[10, 0], [5, 5], [0, 0]])
+    assert_array_equal(found.vocabulary[:3], documents.vocabulary)
+    assert len(found.vocabulary) == 5
+
+
+def test_a_document_of_many_labels_has_each_once():
+    documents = Documents.from_csr(sparse.csr_matrix([[1]]))
+    assert_array_equal(with_labels(documents, np.ones((1, 30), bool)).counts, np.ones(31))
+
+
+def test_numbers_are_no_words(counts):
+    model = MedLDARegressor(3, first_sweeps=5, batch_size=2, random_state=0)._model(1, None, 7)
+    batches = Batches(Corpus.of(counts, name="a test"), LABELS, np.arange(6), 2)
+    assert (
+        sum(piece.counts.sum() for guess in model.begin(batches) for piece in guess["topics"]) == counts.sum()
+    )
+
+
+def test_labels_tell_topics_apart_that_words_do_not():
+    """Two kinds of documents have the same words; to the chain their labels are words that they have not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(1.0, (200, 20)), np.arange(200) % 2
+    model = MedLDAClassifier(2, alpha=0.1, cost=1e-6, first_sweeps=50, random_state=0).fit(X, y)
+    assert model.alpha_.min() > 0.05  # both topics are in use
 
 
 def test_no_document_counts_twice(corpus):

@@ -53,7 +53,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         K.
     cost : float or None
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are. None: 24, 256 if topics decide alone, and 512 one-vs-rest.
+        evidence the labels of a document are. None: 12, 256 if topics decide alone, and 512 one-vs-rest.
     margin : float
         ε, the margin that the loss asks for: the unit of decisions.
     weight_scale : float or None
@@ -83,7 +83,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         takes them from its documents; a stream should hand so many to the first call of `partial_fit`, which
         can only look at what it is given.
     first_sweeps : int or None
-        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper. None: 150, and
+        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper. None: 200, and
         0 if topics decide alone or one-vs-rest.
     n_passes : int
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
@@ -170,7 +170,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         kind: {**defaults, "alpha": 0.4, "learn_alpha": False, "first_sweeps": 0}
         for kind, defaults in OnlineTopicClassifier._defaults.items()
     }
-    _beside_words: ClassVar = {"cost": 24.0, "alpha": 0.8, "learn_alpha": True, "first_sweeps": 150}
+    _beside_words: ClassVar = {"cost": 12.0, "alpha": 0.8, "learn_alpha": True, "first_sweeps": 200}
 
     def __init__(
         self,

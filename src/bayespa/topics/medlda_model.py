@@ -13,9 +13,10 @@ from bayespa.elementary import digamma
 from bayespa.medhdp_step import HdpStepResult, HdpTopics
 from bayespa.medlda_step import Documents, Schedule, Tasks, Topics, topic_factors
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
-from bayespa.random import grid, subkey, uniform
+from bayespa.random import subkey
 from bayespa.topics.batches import Batches
 from bayespa.topics.documents import UNIT, Batch
+from bayespa.topics.first_look import answers, topics_by_labels, with_labels
 from bayespa.topics.merge import matching
 from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
 from bayespa.topics.sampling import Sampled, rounded, sample
@@ -80,7 +81,7 @@ class MedLDA(TopicModel):
         return Joint(**parts)
 
     def begin(self, batches: Batches) -> list[Joint]:
-        """Return what topics the first mini-batches have, found without their labels. [MED-10].
+        """Return what topics the first mini-batches have, by a chain to which labels are words. [MED-10].
 
         One chain goes over all of them. Documents whose tokens weigh the same are sampled together, given the
         topics of those before.
@@ -88,25 +89,31 @@ class MedLDA(TopicModel):
         if not self.first_sweeps:
             return []
         batch, edges = batches.joined(self.first_batch_size)
+        has = answers(batch.labels, regression=self.regression)
         vocabulary = batch.documents.vocabulary
-        n_words = len(vocabulary)  # columns that no document has would drown small topics in their prior
-        found = np.zeros((len(vocabulary), self.n_topics))
+        n_own = len(vocabulary)
+        n_words = n_own + has.shape[1]  # columns that no document has would drown small topics in their prior
+        found = np.zeros((n_words, self.n_topics))
         tables = np.full(self.n_topics, TABLES if self.learn_alpha else CERTAIN)
         guesses: list[list[Counts]] = [[] for _ in edges[1:]]
-        for group, (weight, rows, documents) in enumerate(batch.by_weight()):
-            seed, n = subkey(self.key, BEGIN, group), len(documents.indptr) - 1
-            schedule = Schedule(self.first_sweeps, self.first_sweeps - 1, 0, 0, seed=seed)
-            tasks = Tasks.none(n, self.n_topics + 1)
-            start = self._start(documents, batch.labels[rows], subkey(self.key, PLACES, group))
+        for group, (weight, rows, plain) in enumerate(batch.by_weight()):
+            documents = with_labels(plain, has[rows])
+            key = subkey(self.key, PLACES, group)
+            start = topics_by_labels(documents, has[rows], self.n_topics, key, self.n_threads)
+            schedule = Schedule(
+                self.first_sweeps, self.first_sweeps - 1, 0, 0, seed=subkey(self.key, BEGIN, group)
+            )
+            tasks = Tasks.none(len(documents.ids), self.n_topics + 1)
             result = self._collapsed(documents, found, tables, weight, n_words, tasks, schedule, start)
             found += weight * result.topic_word
             tables += weight * result.tables
             of_batch = np.searchsorted(np.arange(len(batch))[rows], edges)
             cuts = np.concatenate([[0], np.cumsum(documents.counts)])[documents.indptr[of_batch]]
-            words = np.repeat(documents.words, documents.counts)
+            tokens = np.repeat(documents.words, documents.counts)
             for guess, (begin, end) in zip(guesses, pairwise(cuts.tolist()), strict=True):
-                own, place = np.unique(words[begin:end], return_inverse=True)
-                cells = place * self.n_topics + result.topics[begin:end]
+                word, topic = tokens[begin:end], result.topics[begin:end]
+                own, place = np.unique(word[word < n_own], return_inverse=True)
+                cells = place * self.n_topics + topic[word < n_own]
                 counts = np.bincount(cells, minlength=len(own) * self.n_topics).astype(np.int32)
                 guess.append(Counts(vocabulary[own], counts.reshape(-1, self.n_topics), weight))
         if not self.learn_alpha:
@@ -114,31 +121,6 @@ class MedLDA(TopicModel):
         part = np.diff(edges)[:, None, None] / edges[-1]  # of the tables, which are not told apart
         shares = rounded(part * (tables - TABLES))
         return [Joint(topics=t, shares=Dirichlet(s)) for t, s in zip(guesses, shares, strict=True)]
-
-    def _start(
-        self, documents: Documents, labels: NDArray[np.float32], seed: int
-    ) -> NDArray[np.uint32] | None:
-        """Return a topic for every token: half of them by chance, half by their document's labels. [MED-10].
-
-        Topics and labels share a line, on which topics are of one width and labels as wide as they are
-        frequent. A token of a label has the topic of some place there. Without labels there is no such start.
-        """
-        yes = labels > 0.0 if labels.shape[1] > 1 else np.hstack([labels > 0.0, labels < 0.0])
-        label = np.nonzero(yes)[1]  # of the first document, of the second, ...
-        if self.regression or not len(label):
-            return None
-        n_labels = yes.sum(axis=1)
-        first = np.cumsum(n_labels) - n_labels  # of a document's labels, among those of all
-        own = np.repeat(np.repeat(np.arange(len(labels)), np.diff(documents.indptr)), documents.counts)
-        u = uniform(seed, grid(len(own)), self.n_threads)
-        led, place = (u < 0.5) & (n_labels[own] > 0), 2.0 * u % 1.0
-        own = own[led]
-        which = place[led] * n_labels[own]  # a whole number of labels, and a place in the next
-        chosen = label[first[own] + which.astype(np.int64)]
-        width = np.bincount(label, minlength=yes.shape[1]) / len(label)
-        place[led] = (np.cumsum(width) - width)[chosen] + which % 1.0 * width[chosen]
-        topics: NDArray[np.uint32] = np.minimum(place * self.n_topics, self.n_topics - 1).astype(np.uint32)
-        return topics
 
     def _collapsed(
         self,
