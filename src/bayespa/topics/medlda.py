@@ -83,7 +83,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         takes them from its documents; a stream should hand so many to the first call of `partial_fit`, which
         can only look at what it is given.
     first_sweeps : int or None
-        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper. None: 200, and
+        Sweeps over these; 0: labels are learned from the first mini-batch on, as in the paper. None: 100, and
         0 if topics decide alone or one-vs-rest.
     n_passes : int
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
@@ -170,7 +170,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         kind: {**defaults, "alpha": 0.4, "learn_alpha": False, "first_sweeps": 0}
         for kind, defaults in OnlineTopicClassifier._defaults.items()
     }
-    _beside_words: ClassVar = {"cost": 12.0, "alpha": 0.8, "learn_alpha": True, "first_sweeps": 200}
+    _beside_words: ClassVar = {"cost": 12.0, "alpha": 0.8, "learn_alpha": True, "first_sweeps": 100}
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         n_sweeps: int = 4,
         burn_in: int = 2,
         batch_size: int | None = 256,
-        first_batch_size: int = 2048,
+        first_batch_size: int = 4096,
         first_sweeps: int | None = None,
         n_passes: int = 1,
         sampler: Literal["collapsed", "augmented"] = "collapsed",
@@ -353,7 +353,7 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
         n_sweeps: int = 4,
         burn_in: int = 2,
         batch_size: int | None = 64,
-        first_batch_size: int = 2048,
+        first_batch_size: int = 4096,
         first_sweeps: int = 0,
         n_passes: int = 1,
         sampler: Literal["collapsed", "augmented"] = "collapsed",
