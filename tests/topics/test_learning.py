@@ -22,7 +22,7 @@ NEGATIVE_DATA = {
     [
         MedLDAClassifier(first_sweeps=5),
         MedLDARegressor(),
-        MedHDPClassifier(first_sweeps=5),
+        MedHDPClassifier(first_sweeps=5, n_iterations=1),
         MedHDPRegressor(first_sweeps=5),
     ],
     expected_failed_checks=lambda model: NEGATIVE_DATA if is_classifier(model) else {},
