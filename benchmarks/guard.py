@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from bayespa.datasets import make_topic_corpus
-from bayespa.medlda_step import Documents, Schedule, Tasks, Topics, step
+from bayespa.native.medlda import Documents, Schedule, Tasks, Topics, step
 
 KEPT = Path(__file__).with_name("guard.json")
 TOLERANCE = 0.02

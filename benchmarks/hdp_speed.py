@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from bayespa.medhdp_step import HdpTopics, step
-from bayespa.medlda_step import Documents, Tasks
+from bayespa.native.medhdp import HdpTopics, step
+from bayespa.native.medlda import Documents, Tasks
 from bayespa.posteriors import Sticks
 from benchmarks.corpora import Corpus, read, words
 from benchmarks.kernel import BATCH, COST, ETA, MARGIN, SETUPS, WEIGHT_SCALE

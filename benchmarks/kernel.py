@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medlda_step import Documents, Schedule, Tasks, Topics, step, topic_factors
+from bayespa.native.medlda import Documents, Schedule, Tasks, Topics, step, topic_factors
 from benchmarks import plots
 from benchmarks.corpora import Corpus, read, words
 from benchmarks.measure import Watch, in_turns, median_ratio

@@ -14,7 +14,7 @@ import argparse
 
 import numpy as np
 
-from bayespa.medlda_step import LANES, Documents, Schedule, Tasks, Topics, step, topic_factors
+from bayespa.native.medlda import LANES, Documents, Schedule, Tasks, Topics, step, topic_factors
 from benchmarks.corpora import read
 from benchmarks.kernel import BATCH, ETA
 

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any
 
 from bayespa.corpus import OnlineVocabulary, read, shuffle
-from bayespa.text_model import KINDS, TextModel
-from bayespa.training import learn_stream
+from bayespa.text.model import KINDS, TextModel
+from bayespa.text.stream import learn_stream
 
 
 class Clock:

@@ -13,7 +13,7 @@ from pathlib import Path
 from bayespa import TextModel, save
 from bayespa.corpus import read, shuffle
 from bayespa.datasets import load_arxiv_sample
-from bayespa.training import learn_stream
+from bayespa.text.stream import learn_stream
 
 
 def write_samples() -> tuple[Path, Path]:

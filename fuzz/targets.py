@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import bayespa
-from bayespa import files
 from bayespa.corpus import BagVectorizer, OnlineVocabulary, Problems, read
-from bayespa.files import ModelFileError
+from bayespa.text import files
+from bayespa.text.files import ModelFileError
 
 SEEDS = Path(__file__).with_name("seeds")
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"

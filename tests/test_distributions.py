@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayespa import random
+from bayespa.native import random
 
 N = 20_000
 KEY = random.key_from_seed(20_240_501)

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from bayespa import _native, elementary
+from bayespa import _native
+from bayespa.native import elementary
 from bayespa.reference import elementary as reference
 
 DOUBLE = ["exp64", "log64", "digamma", "exp_digamma", "log_gamma"]

@@ -13,7 +13,8 @@ import pytest
 from sklearn.datasets import make_classification, make_regression
 
 import bayespa
-from bayespa import ModelFileError, files, saving
+from bayespa import ModelFileError
+from bayespa.text import files, saving
 
 GOLDEN = Path(__file__).parent / "golden"
 SMALL = GOLDEN / "v1-medlda-class.bayespa"
@@ -334,7 +335,7 @@ class TestWriting:
     def test_full_disk(self, path):
         """A process that may write 4 kB only: what it cannot finish leaves the old file."""
         program = (
-            "import resource, signal, numpy as np; from bayespa import files\n"
+            "import resource, signal, numpy as np; from bayespa.text import files\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
             f"files.write({str(path)!r}, 'new', {{'a': np.zeros(10_000)}})"

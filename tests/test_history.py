@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from bayespa.history import MOST, History
+from bayespa.text.history import MOST, History
 
 
 def learn(history, scores, topics=lambda i: {}):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayespa import _native, linalg
+from bayespa import _native
+from bayespa.native import linalg
 from bayespa.reference import linalg as reference
 
 # Sizes around the blocks of four that the kernels work in, and the topic models' own.

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from scipy.special import betaln, gammaln
 
-from bayespa.medhdp_step import HdpTopics, step
-from bayespa.medlda_step import Documents, Schedule, Tasks
+from bayespa.native.medhdp import HdpTopics, step
+from bayespa.native.medlda import Documents, Schedule, Tasks
 from bayespa.posteriors import Sticks
 
 ALPHA, GAMMA, START, ETA, N_WORDS = 1.5, 0.8, 4.0, 0.3, 6

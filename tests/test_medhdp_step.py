@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bayespa.medhdp_step import HdpTopics, beside_bias, step, with_bias
-from bayespa.medlda_step import Documents, Schedule, Tasks
+from bayespa.native.medhdp import HdpTopics, beside_bias, step, with_bias
+from bayespa.native.medlda import Documents, Schedule, Tasks
 from bayespa.reference import medhdp as reference
 
 

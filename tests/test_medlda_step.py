@@ -13,7 +13,7 @@ from scipy.special import digamma
 from scipy.stats import chi2, norm
 
 from bayespa import _native
-from bayespa.medlda_step import (
+from bayespa.native.medlda import (
     Documents,
     Schedule,
     Tasks,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from bayespa import _native, random
+from bayespa import _native
+from bayespa.native import random
 from bayespa.reference import random as reference
 
 KEY = 0x0123456789ABCDEF

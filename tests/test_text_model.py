@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import bayespa
 from bayespa.corpus import Bag, BagVectorizer, OnlineVocabulary
-from bayespa.scores import Scores
+from bayespa.text.scores import Scores
 
 TEXTS = ["the cat and the mouse", "stars and planets", "a mouse and a cat", "planets orbit stars"] * 20
 CLASSES = ["animals", "sky", "animals", "sky"] * 20

@@ -6,8 +6,8 @@ from bayespa.linear import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
-from bayespa.saving import ModelFileError, load, save
-from bayespa.text_model import TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.saving import ModelFileError, load, save
 from bayespa.topics import (
     GibbsMedLDAClassifier,
     MedHDPClassifier,

@@ -15,8 +15,8 @@ import pytest
 
 import bayespa as package
 from bayespa.cli import progress
-from bayespa.scores import Scores
-from bayespa.training import Interrupted, Run
+from bayespa.text.scores import Scores
+from bayespa.text.stream import Interrupted, StreamRun
 
 
 def test_from_a_file_to_measures_in_two_commands(bayespa, files, tmp_path):
@@ -418,12 +418,14 @@ class TestProgress:
         scores.add(["a", "a"], ["a", "b"])
         line = progress.Line(total=4000)
         assert (
-            line.text(Run(1000, 0, scores), 2.0)
+            line.text(StreamRun(1000, 0, scores), 2.0)
             == "1,000 documents · 500/s · 25%, 0:06 left · accuracy 0.500"
         )
-        assert progress.Line(None).text(Run(1000, 0, None), 2.0) == "1,000 documents · 500/s"
+        assert progress.Line(None).text(StreamRun(1000, 0, None), 2.0) == "1,000 documents · 500/s"
         assert (
-            progress.Line(1000, before=900).text(Run(1000, 0, None), 2.0).endswith("50/s · 100%, 0:00 left")
+            progress.Line(1000, before=900)
+            .text(StreamRun(1000, 0, None), 2.0)
+            .endswith("50/s · 100%, 0:00 left")
         )
         assert progress._clock(3700) == "1:01:40"
 
@@ -433,7 +435,7 @@ class TestProgress:
             stream.isatty = lambda terminal=terminal: terminal
             line = progress.Line(None, stream=stream)
             line._shown -= 1.0
-            line.show(Run(1000, 0, None))
+            line.show(StreamRun(1000, 0, None))
             line.clear()
             assert ("documents" in stream.getvalue()) == terminal
             assert bool(stream.getvalue()) == terminal

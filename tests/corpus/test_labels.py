@@ -3,7 +3,7 @@ import json
 import pytest
 from numpy.testing import assert_array_equal
 
-from bayespa.corpus import Classes, read
+from bayespa.corpus import ClassNames, read
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_labels_in_csv(tmp_path):
 
 
 def test_classes_grow_in_order_of_appearance():
-    classes = Classes(["z"])
+    classes = ClassNames(["z"])
     for labels in (["b", None, ("a", "b")], [(), "z", "c"]):
         classes.learn(labels)
     assert (classes.names, len(classes)) == (["z", "b", "a", "c"], 4)
     assert_array_equal(classes.codes(["c", ("z",), "b"]), [3, 0, 1])
     assert_array_equal(classes.indicator([("a", "z"), ()]), [[1, 0, 1, 0], [0, 0, 0, 0]])
-    assert Classes.from_state(json.loads(json.dumps(classes.to_state()))).names == classes.names
+    assert ClassNames.from_state(json.loads(json.dumps(classes.to_state()))).names == classes.names
     assert classes.codes([]).shape == (0,)
 
 
@@ -71,10 +71,10 @@ def test_classes_grow_in_order_of_appearance():
 )
 def test_labels_that_have_no_code(labels, message):
     with pytest.raises(ValueError, match=message):
-        Classes(["a", "b"]).codes(labels)
+        ClassNames(["a", "b"]).codes(labels)
 
 
 @pytest.mark.parametrize("names", ["ab", [1], ["a", "a"], None])
 def test_damaged_state(names):
-    with pytest.raises(ValueError, match="the state of Classes"):
-        Classes.from_state({"names": names})
+    with pytest.raises(ValueError, match="the state of ClassNames"):
+        ClassNames.from_state({"names": names})

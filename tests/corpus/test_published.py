@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bayespa import datasets
-from bayespa.corpus import BagVectorizer, Classes, OnlineVocabulary, batches, read, read_vocabulary
+from bayespa.corpus import BagVectorizer, ClassNames, OnlineVocabulary, batches, read, read_vocabulary
 
 
 def unpack(archive, folder, wanted):
@@ -25,7 +25,7 @@ def test_arxiv(data_home):
     path = data_home / "arxiv20.parquet"
     if not path.is_file():
         pytest.skip(f"{path} is not there")
-    vocabulary, classes = OnlineVocabulary(stop_words="english"), Classes()
+    vocabulary, classes = OnlineVocabulary(stop_words="english"), ClassNames()
     n_tokens = 0
     for batch in batches(islice(read(path, label="labels", id="id", strict=True), 3000), vocabulary, 1000):
         classes.learn(batch.labels)
@@ -65,5 +65,5 @@ def test_authors_files(data_home, tmp_path):
     )
     expected = datasets.fetch_gml("wiki_test", data_home=data_home)
     assert (batch.X[:, : expected.data.shape[1]] != expected.data[:, : batch.X.shape[1]]).nnz == 0
-    classes = Classes(map(str, range(20)))
+    classes = ClassNames(map(str, range(20)))
     assert np.array_equal(classes.indicator(batch.labels), expected.target)

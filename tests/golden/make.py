@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 
 import bayespa
-from bayespa import files
 from bayespa.corpus import OnlineVocabulary
+from bayespa.text import files
 
 FOLDER = Path(__file__).parent
 TEXTS = [

@@ -13,7 +13,7 @@ from bayespa import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
-from bayespa.linear.examples import Rows
+from bayespa.native.linear import Rows
 
 CLASSIFIERS = [
     BayesPAClassifier(),

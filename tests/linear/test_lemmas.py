@@ -13,9 +13,8 @@ from bayespa import (
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
 )
-from bayespa.linear.dual import solve_dual
-from bayespa.linear.examples import Rows, Targets
-from bayespa.linear.model import tilt
+from bayespa.linear.averaging import solve_dual
+from bayespa.native.linear import Rows, Wanted, tilt
 from bayespa.posteriors import Gaussian
 
 online = settings(derandomize=True, deadline=None, max_examples=60)
@@ -157,9 +156,9 @@ def batch_of(rng, n=60, dim=12, n_tasks=3, regression=False):
     cost = rng.uniform(0.5, 2.0, n)
     if regression:
         values = X @ rng.standard_normal((dim, n_tasks)) + rng.standard_normal((n, n_tasks))
-        targets = Targets(None, values, cost, n_tasks, 0.1)
+        targets = Wanted(None, values, cost, n_tasks, 0.1)
     else:
-        targets = Targets(rng.integers(n_tasks, size=n).astype(np.int32), None, cost, n_tasks, 1.0)
+        targets = Wanted(rng.integers(n_tasks, size=n).astype(np.int32), None, cost, n_tasks, 1.0)
     return X, Rows.of(X), targets
 
 

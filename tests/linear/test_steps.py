@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from bayespa import _native
-from bayespa.linear.examples import Rows, Targets, Zones
+from bayespa.native.linear import Rows, Wanted, Zones
 from bayespa.reference import linear as reference
 
 
@@ -19,12 +19,12 @@ def example_rows(rng, n=9, n_columns=7, bias=0.5):
 def example_targets(rng, n, kind, n_tasks=5):
     cost = rng.integers(0, 3, n).astype(float)  # some examples have weight 0
     if kind == "regression":
-        return Targets(None, rng.standard_normal((n, n_tasks)), cost, n_tasks, 0.1)
+        return Wanted(None, rng.standard_normal((n, n_tasks)), cost, n_tasks, 0.1)
     if kind == "zones":
         lower, width = rng.standard_normal((n, n_tasks)), rng.uniform(0, 1, (n, n_tasks))
         open_below, open_above = rng.random((2, n, n_tasks)) < 0.5
         return Zones(np.where(open_below, -np.inf, lower), np.where(open_above, np.inf, lower + width))
-    return Targets(rng.integers(-1, n_tasks, n).astype(np.int32), None, cost, n_tasks, 1.0)
+    return Wanted(rng.integers(-1, n_tasks, n).astype(np.int32), None, cost, n_tasks, 1.0)
 
 
 def precisions(rng, n_tasks, dim):
@@ -109,7 +109,7 @@ def test_every_native_function_has_a_twin_in_these_tests():
 def test_examples_far_inside_the_margin_change_nothing():
     rng = np.random.default_rng(0)
     rows = example_rows(rng)
-    y = Targets(np.zeros(rows.n, np.int32), None, np.ones(rows.n), 1, 1.0)
+    y = Wanted(np.zeros(rows.n, np.int32), None, np.ones(rows.n), 1, 1.0)
     weights = np.zeros((8, 1))
     weights[-1] = 1e6  # the intercept alone meets the margin
     for name, arrays in {
@@ -178,7 +178,7 @@ def test_arrays_of_the_wrong_shape_are_refused():
     with pytest.raises(ValueError, match="mean and shift"):
         _native.gibbs_full(rows, y, 1.0, "moments", *2 * [np.zeros((2, 8, 8))[0], np.zeros((2, 8, 8))], two)
     with pytest.raises(ValueError, match="labels must be"):
-        _native.aggressive(rows, Targets(y.labels[1:], None, y.cost, 2, 1.0), **arguments)
+        _native.aggressive(rows, Wanted(y.labels[1:], None, y.cost, 2, 1.0), **arguments)
 
 
 def test_rows_of_any_matrix_leave_it_as_it_was():

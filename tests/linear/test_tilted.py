@@ -6,7 +6,7 @@ import pytest
 from mpmath import mpf
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayespa.linear.model import tilt
+from bayespa.native.linear import tilt
 from bayespa.reference import linear as reference
 
 

@@ -27,7 +27,7 @@ from bayespa.reproduce.pages import _how as how
 from bayespa.reproduce.runner import finish
 from bayespa.reproduce.runs import Runs
 from bayespa.reproduce.store import Store
-from bayespa.reproduce.training import run
+from bayespa.reproduce.trial import run
 
 CELL = Cell("paMedLDA", "sample", {"n_topics": 5}, seed=0, documents=100)
 
@@ -146,7 +146,7 @@ def test_keys_tell_other_code_apart(monkeypatch):
 
 
 def test_all_code_that_computes_is_in_the_digest(tmp_path, monkeypatch):
-    names = ["topics/model.py", "reproduce/training.py", "inspect/html.py", "reproduce/pages.py", "new.py"]
+    names = ["topics/model.py", "reproduce/trial.py", "inspect/html.py", "reproduce/pages.py", "new.py"]
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("before", encoding="utf-8")
@@ -178,7 +178,7 @@ def test_keys_tell_all_descriptions_apart():
 def test_the_clock_stands_still_while_a_model_is_tried(monkeypatch):
     # A clock that ticks whenever it is read: at the start, and before and after each mini-batch is tried.
     ticks = iter(range(1000))
-    monkeypatch.setattr("bayespa.reproduce.training.time.process_time", lambda: float(next(ticks)))
+    monkeypatch.setattr("bayespa.reproduce.trial.time.process_time", lambda: float(next(ticks)))
     settings = {"n_topics": 5, "batch_size": 25, "word_scale": 0.0}
     points = run(replace(CELL, settings=settings, tries=(0.25, 0.5, 0.75))).points
     assert [point.passes for point in points] == [0.25, 0.5, 0.75, 1.0]

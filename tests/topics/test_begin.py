@@ -9,8 +9,8 @@ from scipy import sparse
 
 from bayespa import MedLDAClassifier, MedLDARegressor
 from bayespa.inspect import npmi
-from bayespa.medlda_step import Documents
-from bayespa.random import permutation, subkey
+from bayespa.native.medlda import Documents
+from bayespa.native.random import permutation, subkey
 from bayespa.topics.batches import Batches
 from bayespa.topics.documents import Corpus
 from bayespa.topics.first_look import answers, topics_by_labels, with_labels

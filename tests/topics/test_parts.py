@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from bayespa import _native
+from bayespa.native.dual import solve_dual
 from bayespa.posteriors import Categorical, Columns, Dirichlet, Joint
 from bayespa.reference import dual as reference
 from bayespa.topics.calibration import (
@@ -18,7 +19,6 @@ from bayespa.topics.calibration import (
     uncalibrated,
 )
 from bayespa.topics.documents import Corpus
-from bayespa.topics.dual import solve_dual
 from bayespa.topics.labels import Classes, label_array
 from bayespa.topics.merge import matching
 

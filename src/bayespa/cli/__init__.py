@@ -8,13 +8,13 @@ from sklearn.exceptions import NotFittedError
 import bayespa
 from bayespa.cli.corpora import datasets
 from bayespa.cli.demo import demo
-from bayespa.cli.learn import train, update
 from bayespa.cli.look import explain, topics
 from bayespa.cli.options import in_flags
 from bayespa.cli.report import report
 from bayespa.cli.reproduce import reproduce
+from bayespa.cli.train import train, update
 from bayespa.cli.use import evaluate, predict
-from bayespa.training import Interrupted
+from bayespa.text.stream import Interrupted
 
 
 class Program(click.Group):

@@ -15,8 +15,8 @@ from bayespa.cli.options import Reading, show
 from bayespa.cli.progress import Line, count_documents
 from bayespa.corpus import Document
 from bayespa.corpus.sources import expand
-from bayespa.text_model import TextModel
-from bayespa.training import Interrupted, Interrupts, Run, learn_stream
+from bayespa.text.model import TextModel
+from bayespa.text.stream import Interrupted, Interrupts, StreamRun, learn_stream
 
 
 class Job:
@@ -39,7 +39,7 @@ class Job:
         before = 0 if model.run is None else int(model.run["documents"])
         line = Line(count_documents(inputs, self._source.format), before)
         self._source.clear = line.clear
-        run: Run | None = None
+        run: StreamRun | None = None
         stream = learn_stream(
             model,
             documents,
@@ -66,11 +66,11 @@ class Job:
         self._source.finish()
         show(self._summary(run, before, time.monotonic() - begin), as_json)
 
-    def _save(self, run: Run) -> None:
+    def _save(self, run: StreamRun) -> None:
         self._model.run = run.to_state()
         bayespa.save(self._model, self._checkpoint)
 
-    def _interrupted(self, run: Run | None) -> None:
+    def _interrupted(self, run: StreamRun | None) -> None:
         self._source.finish()
         if run is None:
             click.echo("interrupted; nothing was learned", err=True)
@@ -78,7 +78,7 @@ class Job:
         self._save(run)
         click.echo(f"interrupted; {run.documents:,} documents are learned, in {self._checkpoint}", err=True)
 
-    def _summary(self, run: Run | None, before: int, seconds: float) -> dict[str, Any]:
+    def _summary(self, run: StreamRun | None, before: int, seconds: float) -> dict[str, Any]:
         model = self._model
         documents = before if run is None else run.documents
         scores = {} if run is None or run.scores is None else run.scores.summary()

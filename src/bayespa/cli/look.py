@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from bayespa.cli.options import JOBS, JSON, MODEL, load_text_model
-from bayespa.text_model import TextModel
+from bayespa.text.model import TextModel
 
 
 @click.command()

@@ -14,7 +14,7 @@ import click
 import bayespa
 from bayespa.corpus import Document, MalformedInput, Problem, Problems, read
 from bayespa.corpus.sources import FORMATS
-from bayespa.text_model import TextModel
+from bayespa.text.model import TextModel
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ from typing import IO
 import click
 
 from bayespa.corpus.sources import expand
-from bayespa.training import Run
+from bayespa.text.stream import StreamRun
 
 _SAMPLE = 1 << 20  # bytes
 _EVERY = 0.1  # seconds
@@ -26,14 +26,14 @@ class Line:
         self._before = before  # documents that an earlier run has learned, which say nothing of the speed
         self._begin = self._shown = time.monotonic()
 
-    def show(self, run: Run) -> None:
+    def show(self, run: StreamRun) -> None:
         """Show how far a run has come."""
         now = time.monotonic()
         if self._on and now - self._shown >= _EVERY:
             self._shown = now
             click.echo(f"\r\x1b[K{self.text(run, now - self._begin)}", file=self._stream, nl=False)
 
-    def text(self, run: Run, seconds: float) -> str:
+    def text(self, run: StreamRun, seconds: float) -> str:
         """Return the line."""
         speed = (run.documents - self._before) / max(seconds, 1e-9)
         parts = [f"{run.documents:,} documents", f"{speed:,.0f}/s"]

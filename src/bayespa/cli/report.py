@@ -11,8 +11,8 @@ import click
 from bayespa.cli.options import JOBS, JSON, MODEL, Reading, load_text_model, reading, show
 from bayespa.corpus import Document
 from bayespa.inspect import Progress, write_report
-from bayespa.scores import Scores
-from bayespa.text_model import TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.scores import Scores
 
 MOST = 20_000  # documents on a page, unless --limit says otherwise
 

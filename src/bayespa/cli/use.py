@@ -13,8 +13,8 @@ import numpy as np
 
 from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, Reading, load_text_model, reading, show
 from bayespa.corpus import Document, Label
-from bayespa.scores import Scores
-from bayespa.text_model import TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.scores import Scores
 
 _AT_ONCE = 512
 

@@ -2,18 +2,18 @@
 
 from bayespa.corpus.bags import read_vocabulary
 from bayespa.corpus.documents import Bag, Document, Label, Target
-from bayespa.corpus.labels import Classes
+from bayespa.corpus.labels import ClassNames
 from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Problems
-from bayespa.corpus.reading import Batch, Vectorizer, batches, read, shuffle
+from bayespa.corpus.reading import CountedBatch, Vectorizer, batches, read, shuffle
 from bayespa.corpus.vectorizers import BagVectorizer, vectorizer_from_state, vectorizer_to_state
 from bayespa.corpus.vocabulary import OnlineVocabulary, Tokenizer
 
 __all__ = [
     "Bag",
     "BagVectorizer",
-    "Batch",
-    "Classes",
+    "ClassNames",
     "CorpusWarning",
+    "CountedBatch",
     "Document",
     "Label",
     "MalformedInput",

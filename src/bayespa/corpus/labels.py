@@ -1,4 +1,4 @@
-"""Classes that appear as a stream goes on."""
+"""ClassNames that appear as a stream goes on."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from bayespa.corpus.documents import Label
 
 
-class Classes:
+class ClassNames:
     """The classes met so far, numbered in order of first appearance; a number never changes its meaning.
 
     Parameters
     ----------
     names : iterable of str, optional
-        Classes that are known from the start.
+        ClassNames that are known from the start.
 
     Examples
     --------
-    >>> classes = Classes()
+    >>> classes = ClassNames()
     >>> classes.learn(["sports", None, ("law", "sports")])
     >>> classes.names
     ['sports', 'law']
@@ -71,14 +71,14 @@ class Classes:
         return {"names": self.names}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Classes:
+    def from_state(cls, state: dict[str, Any]) -> ClassNames:
         """Make the classes that `to_state` described."""
         names = state["names"]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("the state of Classes must hold a list of texts, 'names'")
+            raise ValueError("the state of ClassNames must hold a list of texts, 'names'")
         classes = cls(names)
         if len(classes) != len(names):
-            raise ValueError("the state of Classes holds a name twice")
+            raise ValueError("the state of ClassNames holds a name twice")
         return classes
 
     def _entries(self, labels: Sequence[Label]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

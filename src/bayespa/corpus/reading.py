@@ -17,7 +17,7 @@ from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Prob
 from bayespa.corpus.sources import FORMATS, Paths, Source, check_encoding, expand
 from bayespa.corpus.tables import read_arrow, read_parquet
 from bayespa.corpus.texts import Report, read_csv, read_file, read_jsonl, read_lines, read_tsv
-from bayespa.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
+from bayespa.native.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
 
 T = TypeVar("T")
 Reader = Callable[[Source, Fields, Report], Iterator[Document]]
@@ -199,7 +199,7 @@ class Vectorizer(Protocol):
 
 
 @dataclass(frozen=True)
-class Batch:
+class CountedBatch:
     """A mini-batch: counts (n, n_words), labels and names of documents, and their texts if they were kept."""
 
     X: sp.csr_matrix
@@ -210,7 +210,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def labelled(self) -> Batch:
+    def labelled(self) -> CountedBatch:
         """Return the documents that have a label."""
         rows = [i for i, label in enumerate(self.labels) if label is not None]
         if len(rows) == len(self):
@@ -232,7 +232,7 @@ def batches(
     *,
     learn: bool = True,
     keep_texts: bool = False,
-) -> Iterator[Batch]:
+) -> Iterator[CountedBatch]:
     """Count the words of documents, a mini-batch at a time.
 
     Parameters
@@ -251,7 +251,7 @@ def batches(
 
     Returns
     -------
-    iterator of Batch
+    iterator of CountedBatch
 
     Examples
     --------
@@ -268,7 +268,7 @@ def batches(
     vectorize = getattr(vectorizer, "learn", vectorizer.transform) if learn else vectorizer.transform
     for chunk in _chunks(documents, size):
         contents, labels, ids = (list(column) for column in zip(*chunk, strict=True))
-        yield Batch(vectorize(contents), labels, ids, contents if keep_texts else None)
+        yield CountedBatch(vectorize(contents), labels, ids, contents if keep_texts else None)
 
 
 def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

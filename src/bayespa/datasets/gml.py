@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from bayespa.corpus import BagVectorizer, Classes, Target
+from bayespa.corpus import BagVectorizer, ClassNames, Target
 from bayespa.corpus.bags import parse_gml
 from bayespa.corpus.documents import Fields
 from bayespa.corpus.texts import refuse
@@ -144,14 +144,14 @@ def _bunch(
             raise ValueError(f"{source} holds word {bags.n_columns - 1}, outside n_words={n_words}")
         data = sp.csr_matrix((data.data, data.indices, data.indptr), shape=(len(documents), n_words))
     labels = [document.label for document in documents]
-    met = Classes()
+    met = ClassNames()
     met.learn(labels)
     n_labels = max(map(int, met.names), default=-1) + 1
     if target_names is None:
         target_names = [str(label) for label in range(n_labels)]
     elif n_labels > len(target_names):
         raise ValueError(f"{source} holds label {n_labels - 1}; target_names has {len(target_names)} names")
-    classes = Classes(map(str, range(len(target_names))))
+    classes = ClassNames(map(str, range(len(target_names))))
     return Bunch(
         data=data,
         target=classes.indicator(labels) if multilabel else classes.codes(labels),

@@ -22,7 +22,8 @@ from bayespa.inspect import html, marking
 from bayespa.inspect.coherence import diversity, npmi
 from bayespa.inspect.outcome import Outcome
 from bayespa.inspect.progress import Progress
-from bayespa.inspect.view import Floats, TopicView, WordView, largest, word_names
+from bayespa.inspect.view import Floats, TopicView, WordView, word_names
+from bayespa.ranking import largest
 
 N_WORDS = 8  # shown of a topic
 COHERENT_WORDS = 10  # of a topic, for its coherence and diversity

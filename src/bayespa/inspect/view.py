@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespa.ranking import largest
+
 Floats = NDArray[np.float64]
 CLEAR = 2.0  # a weight so many standard deviations from 0 has a sign to speak of
 
@@ -28,14 +30,14 @@ class Voice:
 
 
 @dataclass(frozen=True)
-class Tasks:
+class Decisions:
     """The decisions a model makes: one a label, or a single one for two classes or a number."""
 
     names: tuple[str, ...]  # of what a positive weight speaks for
     opposite: str | None  # of what a negative weight speaks for, if there is a single task
 
     @classmethod
-    def of(cls, model: Any) -> Tasks:
+    def of(cls, model: Any) -> Decisions:
         """Name the tasks of a classifier or regressor."""
         n_tasks = len(np.atleast_2d(model.coef_))
         if not hasattr(model, "classes_"):
@@ -60,7 +62,7 @@ class TopicView:
     w - πᵀw, so that what all topics of a task have in common, its bias, speaks for none of them.
     """
 
-    tasks: Tasks
+    tasks: Decisions
     places: tuple[slice, ...]  # (T,), where the topics of each task are among the K of all
     names: tuple[str, ...]  # (K,)
     size: Floats  # (K,), about how many words each has learnt
@@ -71,7 +73,7 @@ class TopicView:
     @classmethod
     def of(cls, model: Any) -> TopicView:
         """Look at a topic model."""
-        tasks, places, size = Tasks.of(model), _places(model), topic_sizes(model)
+        tasks, places, size = Decisions.of(model), _places(model), topic_sizes(model)
         mean, covariance = np.asarray(model.coef_), np.asarray(model.coef_cov_)
         weight, std = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
         for task, place in enumerate(places):
@@ -79,7 +81,8 @@ class TopicView:
             n = len(average)
             contrast = np.eye(n) - average  # rows e_k - π
             weight[task, :n] = (contrast * mean[task, :n]).sum(axis=1)
-            variance = ((contrast @ covariance[task, :n, :n]) * contrast).sum(axis=1)
+            spread = np.array([(row[:, None] * covariance[task, :n, :n]).sum(axis=0) for row in contrast])
+            variance = (spread * contrast).sum(axis=1)
             std[task, :n] = np.sqrt(np.maximum(variance, 0.0))
         return cls(tasks, places, topic_names(model), size, np.asarray(model.components_), weight, std)
 
@@ -123,7 +126,7 @@ def topic_names(model: Any) -> tuple[str, ...]:
     ids = getattr(model, "topic_ids_", np.arange(places[-1].stop))
     if len(places) == 1 or places[0] == places[-1]:
         return tuple(str(i) for i in ids)
-    tasks = Tasks.of(model).names
+    tasks = Decisions.of(model).names
     return tuple(f"{i} of {tasks[task]}" for task, place in enumerate(places) for i in ids[place])
 
 
@@ -141,7 +144,7 @@ def _places(model: Any) -> tuple[slice, ...]:
 class WordView:
     """The weights of words in a linear model."""
 
-    tasks: Tasks
+    tasks: Decisions
     weight: Floats  # (T, W)
     weight_std: Floats | None  # (T, W)
 
@@ -151,7 +154,7 @@ class WordView:
         weight = np.atleast_2d(model.coef_)
         posterior = getattr(model, "posterior_", None)
         std = None if posterior is None else np.sqrt(posterior.variance()[:, :-1])  # the last is the bias
-        return cls(Tasks.of(model), weight, std)
+        return cls(Decisions.of(model), weight, std)
 
     def speakers(self, n: int) -> list[tuple[str, list[tuple[int, float]], Floats | None]]:
         """Return each label with the columns and weights of the n words that speak most for it."""
@@ -164,17 +167,6 @@ class WordView:
                 name = self.tasks.voice(task, sign, 0.0).label
                 found.append((name, [(w, float(sign * weights[w])) for w in top], std))
         return found
-
-
-def largest(values: Floats, n: int) -> NDArray[np.int64]:
-    """Return the places of the n largest values, the first of equals first.
-
-    >>> largest(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
-    [1, 3, 2]
-    """
-    n = min(n, len(values))
-    top = np.argpartition(-values, n - 1)[:n] if n else np.empty(0, np.int64)
-    return top[np.lexsort((top, -values[top]))]
 
 
 def word_names(model: Any, feature_names: ArrayLike | None) -> Sequence[str]:

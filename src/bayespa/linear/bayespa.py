@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from bayespa.checks import number_of_threads, require_choice, require_number
-from bayespa.elementary import exp
 from bayespa.learning import rounds, without
 from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor, squeezed
-from bayespa.linear.examples import Batch, Floats, Integers, Rows
-from bayespa.linear.model import LinearModel, tilt
+from bayespa.linear.model import LinearModel
+from bayespa.native.elementary import exp
+from bayespa.native.linear import Examples, Floats, Integers, Rows, tilt
+from bayespa.native.random import key_from_seed, permutation
 from bayespa.posteriors import Gaussian
-from bayespa.random import key_from_seed, permutation
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -86,7 +86,7 @@ class _BayesPA(LinearEstimator):
             self._learn(batch, self.n_passes)
         return self
 
-    def _learn(self, batch: Batch, n_passes: int = 1) -> None:
+    def _learn(self, batch: Examples, n_passes: int = 1) -> None:
         """Learn in mini-batches. After each one the model is complete: an interrupt loses the rest only."""
         model = LinearModel(self.cost, self.classifier, self.method, number_of_threads(self.n_jobs))
         batches, seen = batch.split(self.batch_size), self.n_examples_seen_

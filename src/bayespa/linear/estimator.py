@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bayespa.checks import number_of_threads, require_finite, require_number
 from bayespa.classes import some, tasks_of
-from bayespa.linear.examples import Batch, Floats, Integers, Rows, Targets
+from bayespa.native.linear import Examples, Floats, Integers, Rows, Wanted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -52,7 +52,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
         """Set the state to that before the first example, in arrays of its own."""
 
     @abstractmethod
-    def _learn(self, batch: Batch) -> object:
+    def _learn(self, batch: Examples) -> object:
         """Learn the examples once, in their order."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
         """Return the weights to predict with, (n_columns + 1, tasks)."""
 
     @abstractmethod
-    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Batch:
+    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Examples:
         """Return the examples, checked; what it sets is undone by `_unchanged_on_error`."""
 
     def _check_parameters(self, *, fresh: bool) -> None:
@@ -103,7 +103,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
             self.__dict__.update(before)
             raise
 
-    def _ready(self, X: Any, y: Any, *, fresh: bool, **options: Any) -> Batch:
+    def _ready(self, X: Any, y: Any, *, fresh: bool, **options: Any) -> Examples:
         """Return the checked examples, with the state ready to learn them: a new one if `fresh`."""
         with self._unchanged_on_error():
             self._check_parameters(fresh=fresh)
@@ -213,7 +213,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _check(
         self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None, classes: ArrayLike | None = None
-    ) -> Batch:
+    ) -> Examples:
         rows, y = self._labelled(X, y, fresh=fresh)
         check_classification_targets(y)
         known = self._known_classes(y, None if fresh else self.classes_, classes)
@@ -225,7 +225,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         if not fresh and len(known) > len(self.classes_):
             self._continue_tasks(*tasks_of(known, self.classes_))
         self.classes_ = known
-        return Batch(rows, Targets(labels, None, cost, n_tasks, self.margin))
+        return Examples(rows, Wanted(labels, None, cost, n_tasks, self.margin))
 
     def _known_tasks(self) -> int:
         return _n_tasks(self.classes_)
@@ -312,14 +312,14 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         self._learn(self._ready(X, y, fresh=fresh, sample_weight=sample_weight))
         return self
 
-    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Batch:
+    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Examples:
         rows, y = self._labelled(X, y, fresh=fresh)
         try:
             values = np.array(y, np.float64)[:, None]
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error}: {_no_number('y', y)}") from error
         weights = self._example_weights(sample_weight, rows)
-        return Batch(rows, Targets(None, values, weights, 1, getattr(self, self._margin_name)))
+        return Examples(rows, Wanted(None, values, weights, 1, getattr(self, self._margin_name)))
 
     @property
     def coef_(self) -> Floats:

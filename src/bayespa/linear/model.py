@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bayespa import _native
 from bayespa.learning import Local
-from bayespa.linear.dual import solve_dual
-from bayespa.linear.examples import Batch, Floats
+from bayespa.linear.averaging import solve_dual
+from bayespa.native.linear import Examples
 from bayespa.posteriors import Columns, Gaussian
 
 Statistics = Gaussian | Columns[Gaussian]
@@ -28,7 +27,7 @@ class LinearModel:
     method: str
     n_threads: int = 1
 
-    def local_step(self, posterior: Gaussian, batch: Batch, index: int) -> Local[Statistics]:
+    def local_step(self, posterior: Gaussian, batch: Examples, index: int) -> Local[Statistics]:
         """Return what `batch` adds, and −log of its evidence (Gibbs) or KL + 2c loss (averaging)."""
         if self.classifier == "averaging":
             statistics, objective = self._averaging(posterior, batch)
@@ -40,7 +39,7 @@ class LinearModel:
             statistics, objective = self._full(posterior, batch)
         return Local(statistics, objective, batch.rows.n)
 
-    def _averaging(self, posterior: Gaussian, batch: Batch) -> tuple[Statistics, float]:
+    def _averaging(self, posterior: Gaussian, batch: Examples) -> tuple[Statistics, float]:
         columns, rows = batch.rows.compact()
         precision = posterior.precision[0, 0]
         before = posterior.shift.T[columns] / precision
@@ -54,7 +53,7 @@ class LinearModel:
         shift = (precision * moved).T  # [PA-2]
         return Columns(columns, Gaussian(shift, np.zeros_like(shift))), objective
 
-    def _diagonal(self, posterior: Gaussian, batch: Batch) -> tuple[Statistics, float]:
+    def _diagonal(self, posterior: Gaussian, batch: Examples) -> tuple[Statistics, float]:
         columns, rows = batch.rows.compact()
         before = posterior.shift.T[columns], posterior.precision.T[columns]
         shift, precision = before[0].copy(), before[1].copy()
@@ -65,7 +64,7 @@ class LinearModel:
         part = Gaussian((shift - before[0]).T, (precision - before[1]).T)
         return Columns(columns, part), float(objective.sum())
 
-    def _isotropic(self, posterior: Gaussian, batch: Batch) -> tuple[Statistics, float]:
+    def _isotropic(self, posterior: Gaussian, batch: Examples) -> tuple[Statistics, float]:
         mean, variance = np.array(posterior.mean().T, order="C"), posterior.covariance()
         objective = np.zeros(batch.targets.n_tasks)
         _native.gibbs_isotropic(
@@ -76,7 +75,7 @@ class LinearModel:
         part = Gaussian((mean * precision).T - posterior.shift, precision - posterior.precision)
         return part, float(objective.sum())
 
-    def _full(self, posterior: Gaussian, batch: Batch) -> tuple[Statistics, float]:
+    def _full(self, posterior: Gaussian, batch: Examples) -> tuple[Statistics, float]:
         mean, covariance = posterior.moments(n_threads=self.n_threads)
         part = Gaussian(np.zeros_like(mean), np.zeros_like(covariance))
         objective = np.zeros(batch.targets.n_tasks)
@@ -93,34 +92,3 @@ class LinearModel:
             self.n_threads,
         )
         return part, float(objective.sum())
-
-
-def tilt(
-    m: ArrayLike, s: ArrayLike, lower: ArrayLike, upper: ArrayLike, cost: float, method: str = "moments"
-) -> Floats:
-    """Tilt margins f ~ N(m, s) by exp(−2c (lower − f)₊ − 2c (f − upper)₊). [PA-3] [PA-4].
-
-    Parameters
-    ----------
-    m, s, lower, upper : arrays that broadcast to one shape
-        Mean and variance of the margins, and where the hinges start; upper may be infinite.
-    cost : float
-        c.
-    method : {"moments", "augmented"}
-        Exact moments, or those of the augmented mean field.
-
-    Returns
-    -------
-    ndarray of that shape + (3,)
-        Log normaliser (for "augmented" its lower bound), (m′ − m)/s and s′/s.
-
-    Examples
-    --------
-    >>> tilt(0.0, 1.0, lower=1.0, upper=np.inf, cost=1.0).round(4)
-    array([-1.1479,  1.    ,  0.4749])
-    """
-    arrays = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (m, s, lower, upper)))
-    flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
-    out = np.empty((arrays[0].size, 3))
-    _native.tilt(flat[0], flat[1], flat[2], flat[3], cost, method, out)
-    return out.reshape(*arrays[0].shape, 3)

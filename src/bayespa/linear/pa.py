@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from bayespa import _native
 from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor
-from bayespa.linear.examples import Batch, Floats, Integers
-from bayespa.random import key_from_seed, permutation, subkey
+from bayespa.native.linear import Examples, Floats, Integers
+from bayespa.native.random import key_from_seed, permutation, subkey
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -57,7 +57,7 @@ class _PassiveAggressive(LinearEstimator):
         if intercept is not None and self.fit_intercept:
             self._weights[-1] = np.reshape(intercept, n_tasks) / self._bias
 
-    def _step(self, batch: Batch, order: Integers) -> float:
+    def _step(self, batch: Examples, order: Integers) -> float:
         """Show each example once, in this order; return the mean loss met on the way."""
         if not self.average:
             self._drift = None
@@ -82,7 +82,7 @@ class _PassiveAggressive(LinearEstimator):
         self.t_ += batch.rows.n
         return float(loss.sum()) / batch.rows.n
 
-    def _learn(self, batch: Batch) -> None:
+    def _learn(self, batch: Examples) -> None:
         self._step(batch, np.arange(batch.rows.n))
 
     def _weights_now(self) -> Floats:
@@ -114,7 +114,7 @@ class _PassiveAggressive(LinearEstimator):
             self._run(batch, key_from_seed(self.random_state))
         return self
 
-    def _run(self, batch: Batch, key: int) -> None:
+    def _run(self, batch: Examples, key: int) -> None:
         """Pass over the data until the loss (of the pass, or of held-out data) stops falling."""
         held_out = None
         if self.early_stopping:

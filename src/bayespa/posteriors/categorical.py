@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayespa.elementary import exp, log
+from bayespa.native.elementary import exp, log
 from bayespa.posteriors.posterior import Floats, Posterior, finite
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespa.elementary import digamma, exp_digamma, log_gamma
-from bayespa.linalg import add_counts
+from bayespa.native.elementary import digamma, exp_digamma, log_gamma
+from bayespa.native.linalg import add_counts
 from bayespa.posteriors.posterior import GRID, IMPROPER, Floats, Posterior, finite, positive
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespa import linalg
-from bayespa.elementary import log
+from bayespa.native import linalg
+from bayespa.native.elementary import log
 from bayespa.posteriors.posterior import IMPROPER, Floats, Posterior, finite, positive
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespa.linalg import add_rows
+from bayespa.native.linalg import add_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

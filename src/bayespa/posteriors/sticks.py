@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayespa.elementary import digamma
+from bayespa.native.elementary import digamma
 from bayespa.posteriors.dirichlet import dirichlet_kl
 from bayespa.posteriors.posterior import IMPROPER, Floats, Posterior, finite, positive
 

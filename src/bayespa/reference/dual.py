@@ -23,7 +23,7 @@ def solve_dual(
     tol: float = 1e-3,
     max_sweeps: int = 1000,
 ) -> tuple[Floats, Floats]:
-    """Twin of :func:`bayespa.topics.dual.solve_dual`."""
+    """Twin of :func:`bayespa.native.dual.solve_dual`."""
     dual, mean = np.zeros(labels.shape), mean.copy()
     for t, w in enumerate(mean):
         directions = np.array([[_inner(row, x_d) for row in covariance[t]] for x_d in x])

@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def cholesky(matrices: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Twin of :func:`bayespa.linalg.cholesky`."""
+    """Twin of :func:`bayespa.native.linalg.cholesky`."""
     factors = np.triu(matrices)
     failed = np.full(len(matrices), -1)
     for t, r in enumerate(factors):
@@ -28,7 +28,7 @@ def cholesky(matrices: Floats) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def log_determinant(factors: Floats) -> Floats:
-    """Twin of :func:`bayespa.linalg.log_determinant`."""
+    """Twin of :func:`bayespa.native.linalg.log_determinant`."""
     pivots = log64(np.diagonal(factors, axis1=1, axis2=2))
     return 2.0 * np.cumsum(pivots, axis=1)[:, -1]
 
@@ -46,7 +46,7 @@ def _solve_upper(r: Floats, x: Floats) -> None:
 
 
 def solve(factors: Floats, x: Floats) -> Floats:
-    """Twin of :func:`bayespa.linalg.solve`."""
+    """Twin of :func:`bayespa.native.linalg.solve`."""
     solution = x.copy()
     for r, column in zip(factors, solution, strict=True):
         _solve_lower(r, column)
@@ -55,7 +55,7 @@ def solve(factors: Floats, x: Floats) -> Floats:
 
 
 def quadratic(factors: Floats, x: Floats) -> Floats:
-    """Twin of :func:`bayespa.linalg.quadratic`."""
+    """Twin of :func:`bayespa.native.linalg.quadratic`."""
     out = np.empty((len(factors), len(x)))
     for t, r in enumerate(factors):
         y = x.T.copy()
@@ -65,7 +65,7 @@ def quadratic(factors: Floats, x: Floats) -> Floats:
 
 
 def inverse(factors: Floats) -> Floats:
-    """Twin of :func:`bayespa.linalg.inverse`."""
+    """Twin of :func:`bayespa.native.linalg.inverse`."""
     out = np.empty_like(factors)
     for t, r in enumerate(factors):
         columns = np.eye(len(r))
@@ -76,7 +76,7 @@ def inverse(factors: Floats) -> Floats:
 
 
 def weighted_squares(x: Floats, weights: Floats) -> Floats:
-    """Twin of :func:`bayespa.linalg.weighted_squares`."""
+    """Twin of :func:`bayespa.native.linalg.weighted_squares`."""
     out = np.zeros((len(x), weights.shape[1]))
     for i, row in enumerate(weights):
         out += (x[:, i] * x[:, i])[:, None] * row
@@ -84,7 +84,7 @@ def weighted_squares(x: Floats, weights: Floats) -> Floats:
 
 
 def regression_sums(x: Floats, weights: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Twin of :func:`bayespa.linalg.regression_sums`."""
+    """Twin of :func:`bayespa.native.linalg.regression_sums`."""
     shift = np.zeros((weights.shape[1], x.shape[1]))
     precision = np.zeros((*shift.shape, x.shape[1]))
     for row, weight, value in zip(x, weights, values, strict=True):
@@ -96,7 +96,7 @@ def regression_sums(x: Floats, weights: Floats, values: Floats) -> tuple[Floats,
 def add_rows(
     a: Floats, rows: NDArray[np.int64], part: Floats, *, sign: float, grid: float
 ) -> tuple[Floats, bool]:
-    """Twin of :func:`bayespa.linalg.add_rows`."""
+    """Twin of :func:`bayespa.native.linalg.add_rows`."""
     a[rows] += sign * part
     sums = np.zeros(a.shape[1])
     for row in part:
@@ -108,7 +108,7 @@ def add_rows(
 def add_counts(
     a: Floats, rows: NDArray[np.int64], counts: NDArray[np.int32], *, weight: float, grid: float
 ) -> Floats:
-    """Twin of :func:`bayespa.linalg.add_counts`."""
+    """Twin of :func:`bayespa.native.linalg.add_counts`."""
     x = np.rint(counts * (weight / grid)) * grid
     a[rows] += x
     sums: Floats = x.sum(axis=0)  # exact in any order

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayespa.reference.tilted import INFINITY, Tilt, hinge, mean_field, moments
 
 if TYPE_CHECKING:
-    from bayespa.linear.examples import Rows, Targets, Zones
+    from bayespa.native.linear import Rows, Wanted, Zones
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class Wish(NamedTuple):
     cost: float
 
 
-def wish(targets: Targets | Zones, i: int, t: int) -> Wish:
+def wish(targets: Wanted | Zones, i: int, t: int) -> Wish:
     """Return the wish of task t on row i."""
     cost = float(targets.cost[i])
     if targets.labels is not None:
@@ -82,7 +82,7 @@ def decide(rows: Rows, weights: Floats, out: Floats) -> None:
 
 def aggressive(
     rows: Rows,
-    targets: Targets | Zones,
+    targets: Wanted | Zones,
     order: NDArray[np.int64],
     aggressiveness: float,
     squared: bool,
@@ -141,7 +141,7 @@ def tilt_wish(w: Wish, f: float, s: float, cost: float, method: str) -> Tilt:
 
 def gibbs_diagonal(
     rows: Rows,
-    targets: Targets | Zones,
+    targets: Wanted | Zones,
     cost: float,
     method: str,
     shift: Floats,
@@ -174,7 +174,7 @@ def gibbs_diagonal(
 
 def gibbs_isotropic(
     rows: Rows,
-    targets: Targets | Zones,
+    targets: Wanted | Zones,
     cost: float,
     method: str,
     mean: Floats,
@@ -197,7 +197,7 @@ def gibbs_isotropic(
 
 def gibbs_full(
     rows: Rows,
-    targets: Targets | Zones,
+    targets: Wanted | Zones,
     cost: float,
     method: str,
     mean: Floats,

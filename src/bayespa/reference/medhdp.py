@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medhdp_step import HdpStepResult, HdpTopics
-from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, Topics
-from bayespa.reference.medlda import Chain, Float32, Model, draw, f32, padded
+from bayespa.native.medhdp import HdpStepResult, HdpTopics
+from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks, Topics
+from bayespa.reference.medlda import DocumentChain, Float32, Model, draw, f32, padded
 from bayespa.reference.random import Stream, draw_beta, subkey
 
 SHARD = 128  # documents
 BIRTHS, STICKS, TABLES = 2, 3, 4  # purposes of random numbers, beside those of the labels
 
 
-class PooledChain(Chain):
+class PooledChain(DocumentChain):
     """One document's labels; all new topics are one, beside the variance that each has of its own."""
 
     own_variance: Float32  # (T,)
@@ -353,5 +353,5 @@ def step(
     *,
     start: NDArray[np.uint32] | None = None,
 ) -> HdpStepResult:
-    """Twin of :func:`bayespa.medhdp_step.step`."""
+    """Twin of :func:`bayespa.native.medhdp.step`."""
     return Step(documents, topics, tasks, schedule, start).run()

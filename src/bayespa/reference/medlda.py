@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medlda_step import LANES, Documents, Schedule, Statistics, StepResult, Tasks, Topics
+from bayespa.native.medlda import LANES, Documents, Schedule, Statistics, StepResult, Tasks, Topics
 from bayespa.reference.elementary import exp32, exp_digamma, exp_digamma32
 from bayespa.reference.random import Stream, draw_inverse_gaussian, philox, subkey, uniform32
 
@@ -62,7 +62,7 @@ def to_factor(exponent: Float32) -> tuple[Float32, Float32]:
 def topic_factors(
     dirichlet: NDArray[np.floating], totals: NDArray[np.float64], vocabulary: NDArray[np.int64], *, mean: bool
 ) -> Float32:
-    """Twin of `bayespa.medlda_step.topic_factors`."""
+    """Twin of `bayespa.native.medlda.topic_factors`."""
     scale = (1.0 / (totals if mean else exp_digamma(totals))).astype(np.float32)
     x = dirichlet[vocabulary].astype(np.float32)
     phi = (x if mean else exp_digamma32(x)) * scale
@@ -101,7 +101,7 @@ class Model:
         return [(label, label * self.margin)]
 
 
-class Chain:
+class DocumentChain:
     """The chain of one document; quantities are n-fold, so that nothing is rescaled by its length."""
 
     def __init__(self, model: Model, words: NDArray[np.int32], document: int, labels: Float32) -> None:
@@ -312,14 +312,14 @@ class Chain:
 
 @np.errstate(all="ignore")
 def step(documents: Documents, topics: Topics, tasks: Tasks, schedule: Schedule) -> StepResult:
-    """Twin of `bayespa.medlda_step.step`."""
+    """Twin of `bayespa.native.medlda.step`."""
     result = StepResult.zeros(documents, topics, tasks, schedule)
     model = Model.of(topics, tasks, schedule)
     for d, document in enumerate(documents.ids):
         span = slice(documents.indptr[d], documents.indptr[d + 1])
         words = np.repeat(documents.words[span], documents.counts[span])
         if len(words):
-            chain = Chain(model, words, int(document), tasks.labels[d])
+            chain = DocumentChain(model, words, int(document), tasks.labels[d])
             run_phase(chain, d, schedule.free_sweeps, schedule.free_burn_in, result.free, labelled=False)
             chain.attach_labels()
             run_phase(chain, d, schedule.sweeps, schedule.burn_in, result.labelled, labelled=True)
@@ -329,7 +329,9 @@ def step(documents: Documents, topics: Topics, tasks: Tasks, schedule: Schedule)
     return result
 
 
-def run_phase(chain: Chain, d: int, sweeps: int, burn_in: int, out: Statistics, *, labelled: bool) -> None:
+def run_phase(
+    chain: DocumentChain, d: int, sweeps: int, burn_in: int, out: Statistics, *, labelled: bool
+) -> None:
     """Run the sweeps of one phase and add what its kept ones say about document d."""
     total = np.zeros(len(chain.model.mu))
     for sweep in range(sweeps):

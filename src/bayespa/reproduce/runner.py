@@ -11,7 +11,7 @@ from pathlib import Path
 from bayespa.reproduce.cells import Cell, Run
 from bayespa.reproduce.runs import Runs
 from bayespa.reproduce.store import Store
-from bayespa.reproduce.training import run
+from bayespa.reproduce.trial import run
 
 Progress = Callable[[str], object]
 

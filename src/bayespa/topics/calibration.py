@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.elementary import exp, log
+from bayespa.native.elementary import exp, log
 from bayespa.posteriors import Categorical, Dirichlet, Joint
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_non_negative
 
-from bayespa.medlda_step import Documents
+from bayespa.native.medlda import Documents
 from bayespa.posteriors.posterior import GRID
 
 UNIT = GRID  # counts of topics are multiples of it: see `bayespa.posteriors.Dirichlet.totals`

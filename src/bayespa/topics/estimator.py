@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayespa.checks import number_of_threads, require_choice, require_number
 from bayespa.learning import Callback
-from bayespa.random import key_from_seed, subkey
+from bayespa.native.random import key_from_seed, subkey
 from bayespa.topics.calibration import Calibration, offset, uncalibrated
 from bayespa.topics.documents import UNIT
 from bayespa.topics.explain import Explanation, TopicPart, WordPart
@@ -27,7 +27,7 @@ from bayespa.topics.words import Words, draw_words
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-WEIGHTS, WORDS = 4, 9  # the purposes of keys, see `bayespa.random.subkey`
+WEIGHTS, WORDS = 4, 9  # the purposes of keys, see `bayespa.native.random.subkey`
 
 
 class TopicEstimator(TopicTransformer):

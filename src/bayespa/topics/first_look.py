@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medlda_step import Documents
-from bayespa.random import grid, uniform
+from bayespa.native.medlda import Documents
+from bayespa.native.random import grid, uniform
 from bayespa.topics.labels import Labels
 
 TOKENS = 10  # that the labels of a document are, together

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa import linalg
 from bayespa.checks import require_number
 from bayespa.learning import Callback
-from bayespa.medlda_step import Schedule
+from bayespa.native import linalg
+from bayespa.native.medlda import Schedule
+from bayespa.native.random import grid, inverse_gaussian, subkey
 from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
-from bayespa.random import grid, inverse_gaussian, subkey
 from bayespa.topics.batches import Batches
 from bayespa.topics.classifier import TopicClassifier
 from bayespa.topics.documents import Batch
@@ -30,7 +30,7 @@ from bayespa.topics.sampling import on_grid
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.random.subkey`
+SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.native.random.subkey`
 NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
 
 

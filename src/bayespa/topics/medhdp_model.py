@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medhdp_step import HdpStepResult, HdpTopics, beside_bias, step, with_bias
-from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, topic_factors
+from bayespa.native.medhdp import HdpStepResult, HdpTopics, beside_bias, step, with_bias
+from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks, topic_factors
+from bayespa.native.random import subkey
 from bayespa.posteriors import Counts, Gaussian, Joint
-from bayespa.random import subkey
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.merge import matching
 from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
 from bayespa.topics.sampling import Sampled, on_grid
 from bayespa.topics.topic_sums import TopicStatistics, TopicSums
 
-PIECE, AGAIN = 5, 6  # the purposes of keys, see `bayespa.random.subkey`
+PIECE, AGAIN = 5, 6  # the purposes of keys, see `bayespa.native.random.subkey`
 FREE_SWEEPS = 2  # without labels, of which the last is kept; the first round has more
 RARE = 1e-3  # share of all tokens, above which a topic is never too small
 LIKELY = 0.6  # topics of strangers that are less alike are two

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa import medhdp_step
-from bayespa.elementary import digamma
-from bayespa.medhdp_step import HdpStepResult, HdpTopics
-from bayespa.medlda_step import Documents, Schedule, Tasks, Topics, topic_factors
+from bayespa.native import medhdp
+from bayespa.native.elementary import digamma
+from bayespa.native.medhdp import HdpStepResult, HdpTopics
+from bayespa.native.medlda import Documents, Schedule, Tasks, Topics, topic_factors
+from bayespa.native.random import subkey
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
-from bayespa.random import subkey
 from bayespa.topics.batches import Batches
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.first_look import answers, topics_by_labels, with_labels
@@ -21,7 +21,7 @@ from bayespa.topics.merge import matching
 from bayespa.topics.model import Floats, Progressive, Sources, TopicModel
 from bayespa.topics.sampling import Sampled, rounded, sample
 
-BEGIN, PLACES = 10, 11  # the purposes of keys, see `bayespa.random.subkey`
+BEGIN, PLACES = 10, 11  # the purposes of keys, see `bayespa.native.random.subkey`
 TABLES = 100.0  # pseudo-counts of each topic, where its share of all topics is learned
 CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
 NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
@@ -150,7 +150,7 @@ class MedLDA(TopicModel):
             eta=eta / weight,
             n_words=n_words,
         )
-        return medhdp_step.step(documents, topics, tasks, schedule, start=start, n_threads=self.n_threads)
+        return medhdp.step(documents, topics, tasks, schedule, start=start, n_threads=self.n_threads)
 
     def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.elementary import log
 from bayespa.learning import Local
-from bayespa.linalg import cholesky
-from bayespa.medlda_step import Schedule, Tasks, Topics
+from bayespa.native.dual import solve_dual
+from bayespa.native.elementary import log
+from bayespa.native.linalg import cholesky
+from bayespa.native.medlda import Schedule, Tasks, Topics
+from bayespa.native.random import grid, normal, subkey
 from bayespa.posteriors import Joint
-from bayespa.random import grid, normal, subkey
 from bayespa.topics.batches import Batches
 from bayespa.topics.documents import Batch
-from bayespa.topics.dual import solve_dual
 from bayespa.topics.sampling import Sampled, sample
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Sources = NDArray[np.int64]
 ENOUGH = 64  # documents of a mini-batch that the likelihood is computed from
-PREDICTION, ONE_OF_MANY = 1, 2  # the purposes of keys, see `bayespa.random.subkey`
+PREDICTION, ONE_OF_MANY = 1, 2  # the purposes of keys, see `bayespa.native.random.subkey`
 ONCE = ("words", "documents", "temperature", "labels")  # parts that learn in the first iteration of a round
 
 

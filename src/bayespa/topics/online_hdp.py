@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayespa.elementary import log
+from bayespa.native.elementary import log
 from bayespa.posteriors import Joint
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.documents import Batch

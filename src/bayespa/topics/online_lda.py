@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from bayespa.checks import require_number
-from bayespa.elementary import exp, log
 from bayespa.learning import Callback, Local
-from bayespa.medlda_step import Schedule, Tasks, Topics
+from bayespa.native.elementary import exp, log
+from bayespa.native.medlda import Schedule, Tasks, Topics
 from bayespa.posteriors import Dirichlet, Joint
 from bayespa.topics.batches import Batches
 from bayespa.topics.calibration import Calibration

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medlda_step import Schedule, Statistics, Tasks, Topics, step
+from bayespa.native.medlda import Schedule, Statistics, Tasks, Topics, step
 from bayespa.posteriors import Counts
 from bayespa.topics.documents import UNIT, Batch
 

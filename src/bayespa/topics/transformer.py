@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
 from bayespa.checks import require_choice, require_number
-from bayespa.elementary import exp, log
 from bayespa.learning import Callback, rounds
+from bayespa.native.elementary import exp, log
+from bayespa.native.random import key_from_seed, permutation, subkey
 from bayespa.posteriors import Joint
-from bayespa.random import key_from_seed, permutation, subkey
+from bayespa.ranking import largest
 from bayespa.topics.batches import Batches, interrupts_held
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.documents import UNIT, Batch, Corpus
@@ -27,7 +28,7 @@ from bayespa.topics.supervised import Supervised
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-ORDER = 3  # the purpose of a key, see `bayespa.random.subkey`
+ORDER = 3  # the purpose of a key, see `bayespa.native.random.subkey`
 AT_ONCE = 4096  # documents whose predictions are made together: bounds the memory, changes nothing else
 
 
@@ -258,9 +259,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tops = []
         for model, posterior in self._parts():
             for row in model.topic_word(posterior):
-                n = min(n_words, len(row))
-                top = np.argpartition(-row, n - 1)[:n]
-                tops.append([str(names[w]) for w in top[np.lexsort((top, -row[top]))]])
+                tops.append([str(names[w]) for w in largest(row, n_words)])
         return tops
 
     def _names(self, feature_names: ArrayLike | None) -> NDArray[Any]:

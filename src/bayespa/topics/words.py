@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa import _native
-from bayespa.elementary import log
-from bayespa.linear.examples import Rows, Zones
+from bayespa.native.elementary import log
+from bayespa.native.linear import Rows, Zones
+from bayespa.native.random import grid, normal
 from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
-from bayespa.random import grid, normal
 from bayespa.topics.documents import Batch
 
 Floats = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """The local step of online MedHDP on a mini-batch: what it takes, what it gives, the call into native code.
 
-As in `bayespa.medlda_step`, a mini-batch meets the global posterior here, but the topics are those of a
+As in `bayespa.native.medlda`, a mini-batch meets the global posterior here, but the topics are those of a
 hierarchical Dirichlet process: tokens may also bring new topics to life. `bayespa.reference.medhdp.step` is
 the slow, readable twin with the same bits.
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa import _native
-from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks
+from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks
 
 Floats = NDArray[np.float64]
 

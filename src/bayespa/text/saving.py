@@ -1,4 +1,4 @@
-"""`save` and `load`: models as plain data and arrays, for `bayespa.files`."""
+"""`save` and `load`: models as plain data and arrays, for `bayespa.text.files`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bayespa import files, linear, topics
+from bayespa import linear, topics
 from bayespa.corpus import vectorizer_from_state, vectorizer_to_state
-from bayespa.files import ModelFileError
 from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Posterior, Sticks
-from bayespa.text_model import TextModel
+from bayespa.text import files
+from bayespa.text.files import ModelFileError
+from bayespa.text.model import TextModel
 from bayespa.topics.topic_sums import TopicSums
 
 __all__ = ["ModelFileError", "load", "save"]

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from bayespa.corpus import Document
 from bayespa.inspect.view import topic_names, topic_sizes
-from bayespa.scores import MAIN, Scores
-from bayespa.text_model import TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.scores import MAIN, Scores
 
 PREDICTED = 32  # documents of each mini-batch that are predicted before it is learned: enough for a mean
 
@@ -84,7 +84,7 @@ class Interrupts:
 
 
 @dataclass
-class Run:
+class StreamRun:
     """How far learning a stream has come."""
 
     documents: int  # learned, of this stream
@@ -97,7 +97,7 @@ class Run:
         return {"documents": self.documents, "checksum": self.checksum, "scores": scores}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Run:
+    def from_state(cls, state: dict[str, Any]) -> StreamRun:
         """Make the run that `to_state` described."""
         scores = None if state["scores"] is None else Scores.from_state(state["scores"])
         return cls(int(state["documents"]), int(state["checksum"]), scores)
@@ -133,9 +133,9 @@ def learn_stream(
     batch_size: int | None = None,
     ahead: bool = True,
     keep_rest: bool = False,
-    checkpoint: Callable[[Run], None] = lambda run: None,
+    checkpoint: Callable[[StreamRun], None] = lambda run: None,
     every: int = 50_000,
-) -> Iterator[Run]:
+) -> Iterator[StreamRun]:
     """Learn documents a mini-batch at a time, predicting some of each before it is learned.
 
     Parameters
@@ -157,7 +157,7 @@ def learn_stream(
 
     Yields
     ------
-    Run
+    StreamRun
         After each mini-batch, when the model is whole.
 
     Raises
@@ -177,7 +177,7 @@ def learn_stream(
     (4000, True)
     """
     interrupts = interrupts or Interrupts()
-    run = Run(0, 0, None) if model.run is None else Run.from_state(model.run)
+    run = StreamRun(0, 0, None) if model.run is None else StreamRun.from_state(model.run)
     stream = iter(documents)
     with interrupts.allowed():
         run.skip(stream)
@@ -204,7 +204,7 @@ def learn_stream(
     interrupts.check()
 
 
-def _learn(model: TextModel, chunk: list[Document], counts: sp.csr_matrix, run: Run) -> None:
+def _learn(model: TextModel, chunk: list[Document], counts: sp.csr_matrix, run: StreamRun) -> None:
     labels = [document.label for document in chunk]
     predicted = model.predict_counts(counts[:PREDICTED]) if model.fitted else []
     topics = _topics(model) if model.history.due else {}

@@ -14,7 +14,7 @@ MOST = 128  # points; when there are more, neighbours become one
 
 
 @dataclass(frozen=True)
-class Point:
+class HistoryPoint:
     """What is known of some mini-batches in a row.
 
     Attributes
@@ -34,11 +34,11 @@ class Point:
     n: int
     topics: Mapping[str, float]
 
-    def joined(self, score: float, n: int) -> Point:
+    def joined(self, score: float, n: int) -> HistoryPoint:
         """Return this point with n further predictions."""
         both = self.n + n
         mean = (self.score * self.n + score * n) / both if both else 0.0
-        return Point(self.seen, mean, both, self.topics)
+        return HistoryPoint(self.seen, mean, both, self.topics)
 
 
 class History:
@@ -52,11 +52,11 @@ class History:
     ...         history.begin()
     ...     history.add(score=batch / 1000, n=32, learned=256)
     >>> len(history.points), history.seen, history.points[1]
-    (125, 256000, Point(seen=2048, score=0.0115, n=256, topics={}))
+    (125, 256000, HistoryPoint(seen=2048, score=0.0115, n=256, topics={}))
     """
 
     def __init__(self) -> None:
-        self.points: list[Point] = []
+        self.points: list[HistoryPoint] = []
         self.seen = 0  # documents learned
         self._stride = 1  # mini-batches of a point
         self._missing = 0  # mini-batches that the last point still takes
@@ -72,7 +72,7 @@ class History:
             pairs = zip(self.points[::2], self.points[1::2], strict=True)
             self.points = [first.joined(second.score, second.n) for first, second in pairs]
             self._stride *= 2
-        self.points.append(Point(self.seen, 0.0, 0, dict(topics or {})))
+        self.points.append(HistoryPoint(self.seen, 0.0, 0, dict(topics or {})))
         self._missing = self._stride
 
     def add(self, score: float | None, n: int, learned: int) -> None:
@@ -95,7 +95,7 @@ class History:
             _count(state[name]) for name in ("seen", "stride", "missing")
         )
         history.points = [
-            Point(
+            HistoryPoint(
                 _count(seen),
                 _number(score),
                 _count(n),

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from bayespa.checks import require_number
-from bayespa.corpus import Bag, BagVectorizer, Classes, Label, OnlineVocabulary, Target
+from bayespa.corpus import Bag, BagVectorizer, ClassNames, Label, OnlineVocabulary, Target
 from bayespa.corpus.documents import Fields, brief
-from bayespa.history import History
 from bayespa.linear import BayesPAClassifier, BayesPARegressor
+from bayespa.text.history import History
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 from bayespa.topics.explain import Explanation, WordPart
 
@@ -47,7 +47,7 @@ KINDS = {
 class TextModel:
     """A classifier or regressor of texts, which learns from a stream of them.
 
-    What labels are, classes or numbers, shows when the first are learned, unless `target` says it. Classes
+    What labels are, classes or numbers, shows when the first are learned, unless `target` says it. ClassNames
     and words may appear at any time.
 
     Parameters
@@ -61,7 +61,7 @@ class TextModel:
     target : {"class", "classes", "number"}, optional
         What a label is; by default the first ones tell.
     classes : iterable of str, optional
-        Classes that are known from the start.
+        ClassNames that are known from the start.
     reading : dict, optional
         Options of `bayespa.corpus.read` that the model was trained with, to be kept with it.
     **parameters
@@ -71,13 +71,13 @@ class TextModel:
     ----------
     estimator : estimator
         Once something was learned.
-    classes : Classes
+    classes : ClassNames
         In the order of their appearance.
     seen_without_class : bool
         Whether a document of several classes was seen that has none (an empty tuple). As long as there was
         none, `predict` gives every document at least its most probable class.
     history : History
-        How learning went, as `bayespa.training` has recorded it.
+        How learning went, as `bayespa.text.stream` has recorded it.
 
     Examples
     --------
@@ -108,12 +108,12 @@ class TextModel:
         self.kind = kind
         self.vectorizer = vectorizer
         self.target = target
-        self.classes = Classes(classes)
+        self.classes = ClassNames(classes)
         self.reading = dict(reading or {})
         self.parameters = parameters
         self.seen_without_class = False
         self.history = History()
-        self.run: dict[str, Any] | None = None  # how far `bayespa.training` has come
+        self.run: dict[str, Any] | None = None  # how far `bayespa.text.stream` has come
         self.estimator: Any = None
         if target is not None:
             self._make_estimator(target)
@@ -202,7 +202,7 @@ class TextModel:
         self.seen_without_class |= () in labels
         return self
 
-    def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], Classes]:
+    def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], ClassNames]:
         """Return what labels are, the labels in this form, and all classes; nothing of the model changes."""
         labels = [_label(label) for label in labels]
         target = self.target or _target_of(labels)
@@ -212,7 +212,7 @@ class TextModel:
                 f"documents have several classes, which kind={self.kind!r} cannot learn; use kind='medlda', "
                 "or give each document one class"
             )
-        classes = Classes(self.classes.names)
+        classes = ClassNames(self.classes.names)
         if target != "number":
             classes.learn(labels)
             if len(classes) < 2:
@@ -385,7 +385,7 @@ class TextModel:
     @classmethod
     def described(cls, estimator: Any, vectorizer: Any, description: dict[str, Any]) -> TextModel:
         """Make the model of these parts."""
-        classes = Classes.from_state(description["classes"])
+        classes = ClassNames.from_state(description["classes"])
         model = cls(
             description["kind"],
             vectorizer=vectorizer,
@@ -457,7 +457,7 @@ def _as_target(label: Label | int, target: Target, row: int) -> Label:
     return label
 
 
-def _y(labels: Sequence[Label], target: Target, classes: Classes) -> Any:
+def _y(labels: Sequence[Label], target: Target, classes: ClassNames) -> Any:
     """Return labels as the estimators take them, unknown ones as None or NaN."""
     if target == "class":
         return list(labels)

@@ -13,7 +13,7 @@ from bayespa.cli.job import Job
 from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, Reading, load_text_model, reading
 from bayespa.corpus import Document, OnlineVocabulary, shuffle
 from bayespa.corpus.sources import expand
-from bayespa.text_model import KINDS, TextModel
+from bayespa.text.model import KINDS, TextModel
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 _BUFFER = 10_000

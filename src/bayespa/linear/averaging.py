@@ -12,8 +12,9 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from bayespa import _native, linalg
-from bayespa.linear.examples import Floats, Rows, Targets
+from bayespa import _native
+from bayespa.native import linalg
+from bayespa.native.linear import Floats, Rows, Wanted
 
 _SWEEPS = 300  # of coordinate descent before the interior-point method, and to polish its result
 _MOST_ROWS = 2000  # of a batch for the interior-point method, whose matrices are n × n
@@ -21,7 +22,7 @@ _MOST_ROWS = 2000  # of a batch for the interior-point method, whose matrices ar
 
 def solve_dual(
     rows: Rows,
-    targets: Targets,
+    targets: Wanted,
     aggressiveness: float,
     variance: float,
     weights: Floats,
@@ -73,7 +74,7 @@ def solve_dual(
 
 def _descend(
     rows: Rows,
-    targets: Targets,
+    targets: Wanted,
     aggressiveness: float,
     variance: float,
     weights: Floats,
@@ -106,13 +107,13 @@ def _descend(
     return float(change.max())
 
 
-def _signs(targets: Targets) -> Floats:
+def _signs(targets: Wanted) -> Floats:
     """Return the labels as ±1 for each task, shape (n, T)."""
     return np.where(np.asarray(targets.labels)[:, None] == np.arange(targets.n_tasks), 1.0, -1.0)
 
 
 def _interior_point(
-    rows: Rows, targets: Targets, aggressiveness: float, variance: float, weights: Floats, n_threads: int
+    rows: Rows, targets: Wanted, aggressiveness: float, variance: float, weights: Floats, n_threads: int
 ) -> Floats:
     """Return duals (n, T) close to the optimum: a primal-dual path, all tasks side by side.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from bayespa import _native
@@ -94,7 +94,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Targets:
+class Wanted:
     """What T tasks want of n rows: a class for a classifier, values for a regressor."""
 
     labels: NDArray[np.int32] | None  # (n,): task t wants +1 where labels == t, else -1
@@ -122,7 +122,7 @@ class Targets:
             excess = self.margin - np.where(positive, f, -f)
         return float((self.cost[:, None] * np.maximum(excess, 0.0)).sum())
 
-    def take(self, rows: Integers | slice) -> Targets:
+    def take(self, rows: Integers | slice) -> Wanted:
         """Return the targets of some rows."""
         return replace(
             self,
@@ -153,19 +153,50 @@ class Zones:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Examples:
     """A mini-batch: rows and what is wanted of them."""
 
     rows: Rows
-    targets: Targets
+    targets: Wanted
 
-    def take(self, order: Integers) -> Batch:
+    def take(self, order: Integers) -> Examples:
         """Return some examples, in the order given."""
-        return Batch(self.rows.take(order), self.targets.take(order))
+        return Examples(self.rows.take(order), self.targets.take(order))
 
-    def split(self, size: int | None) -> list[Batch]:
+    def split(self, size: int | None) -> list[Examples]:
         """Cut into mini-batches of `size` examples; None: all in one."""
         n = self.rows.n
         size = size or n
         cuts = [(i, min(i + size, n)) for i in range(0, n, size)]
-        return [Batch(self.rows.slice(i, j), self.targets.take(slice(i, j))) for i, j in cuts]
+        return [Examples(self.rows.slice(i, j), self.targets.take(slice(i, j))) for i, j in cuts]
+
+
+def tilt(
+    m: ArrayLike, s: ArrayLike, lower: ArrayLike, upper: ArrayLike, cost: float, method: str = "moments"
+) -> Floats:
+    """Tilt margins f ~ N(m, s) by exp(−2c (lower − f)₊ − 2c (f − upper)₊). [PA-3] [PA-4].
+
+    Parameters
+    ----------
+    m, s, lower, upper : arrays that broadcast to one shape
+        Mean and variance of the margins, and where the hinges start; upper may be infinite.
+    cost : float
+        c.
+    method : {"moments", "augmented"}
+        Exact moments, or those of the augmented mean field.
+
+    Returns
+    -------
+    ndarray of that shape + (3,)
+        Log normaliser (for "augmented" its lower bound), (m′ − m)/s and s′/s.
+
+    Examples
+    --------
+    >>> tilt(0.0, 1.0, lower=1.0, upper=np.inf, cost=1.0).round(4)
+    array([-1.1479,  1.    ,  0.4749])
+    """
+    arrays = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (m, s, lower, upper)))
+    flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+    out = np.empty((arrays[0].size, 3))
+    _native.tilt(flat[0], flat[1], flat[2], flat[3], cost, method, out)
+    return out.reshape(*arrays[0].shape, 3)
