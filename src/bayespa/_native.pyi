@@ -5,8 +5,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.medhdp_step import HdpTopics
-from bayespa.medlda_step import Documents, Schedule, Statistics, Tasks, Topics
+from bayespa.native.medhdp import HdpTopics
+from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks, Topics
 
 def available_isas() -> list[str]: ...
 def isa() -> str: ...
