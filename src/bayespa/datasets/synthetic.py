@@ -9,6 +9,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
 from bayespa.corpus.vocabulary import token_counts
+from bayespa.native.elementary import exp, log
 
 _DESCR = """\
 Documents drawn from a known topic model with labels
@@ -131,7 +132,7 @@ def _plant_topics(
     rng: np.random.Generator, n_words: int, n_topics: int, overlap: float, zipf_exponent: float
 ) -> sp.csr_matrix:
     """Return the (n_topics, n_words) word distributions of the topics."""
-    frequency = np.arange(1.0, n_words + 1.0) ** -zipf_exponent
+    frequency = exp(-zipf_exponent * log(np.arange(1.0, n_words + 1.0)))
     # Each n_topics words that follow in rank are dealt to all topics, one each: topics are of even weight.
     deals = np.tile(np.arange(n_topics), (-(-n_words // n_topics), 1))
     first = rng.permuted(deals, axis=1).ravel()[:n_words]

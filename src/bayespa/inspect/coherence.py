@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from bayespa.checks import require_number
+from bayespa.native.elementary import log
 
 Floats = NDArray[np.float64]
 Topics = Sequence[Sequence[str]]
@@ -108,7 +109,8 @@ def c_v(
         total = vectors.sum(axis=0)
         length = np.sqrt((vectors**2).sum(axis=1) * (total**2).sum())
         # A word that is not in the corpus has no direction: it is like nothing.
-        cosine = np.divide(vectors @ total, length, out=np.zeros(len(vectors)), where=length > 0.0)
+        product = (vectors * total).sum(axis=1)  # not BLAS, whose last bits are the processor's
+        cosine = np.divide(product, length, out=np.zeros(len(vectors)), where=length > 0.0)
         values.append(cosine.mean())
     return np.array(values)
 
@@ -165,8 +167,8 @@ def _npmi(joint: Floats) -> Floats:
     # What is everywhere has 0 / 0; its limit is that of words that only come together.
     sure = joint >= 1.0
     inner = np.where(known & ~sure, joint, 0.5) + EPSILON
-    information = np.log(inner / np.where(known, np.outer(single, single), 1.0))
-    values: Floats = np.where(sure, 1.0, np.where(known, information / -np.log(inner), 0.0))
+    information = log(inner / np.where(known, np.outer(single, single), 1.0))
+    values: Floats = np.where(sure, 1.0, np.where(known, information / -log(inner), 0.0))
     return values
 
 

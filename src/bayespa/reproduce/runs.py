@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bayespa.reproduce.cells import Point, Run
 
@@ -37,6 +38,16 @@ class Spread:
         if np.isinf(self.mean):
             return "never"
         return f"{self.mean:.{digits}f}" + ("" if np.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
+
+
+def standardized(values: ArrayLike) -> NDArray[np.float64]:
+    """Return numbers with mean 0 and sd 1; the mean product of two such rows is their correlation.
+
+    >>> standardized([1, 3])
+    array([-1.,  1.])
+    """
+    x = np.asarray(values, np.float64)
+    return np.asarray((x - x.mean()) / x.std())
 
 
 class Runs(tuple[Run, ...]):

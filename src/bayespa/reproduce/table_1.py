@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayespa.native.elementary import log
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import SAME, Claim
 from bayespa.reproduce.drawing import panels
 from bayespa.reproduce.experiment import LDA, Experiment, Plan, Table
-from bayespa.reproduce.runs import Runs, Spread
+from bayespa.reproduce.runs import Runs, Spread, standardized
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,12 +91,13 @@ def effects(accuracy: dict[tuple[int, int], float]) -> tuple[float, float]:
     >>> [f"{x:.3f}" for x in effects({(1, 0): 0.1, (2, 1): 0.2, (2, 0): 0.3, (3, 1): 0.4})]
     ['0.100', '0.050']
     """
-    kept = np.log([j - b for j, b in accuracy])
-    burn_in = np.array([float(b) for _, b in accuracy])
-    columns = [(x - x.mean()) / x.std() for x in (kept, burn_in)]
-    design = np.stack([np.ones(len(kept)), *columns], axis=1)
-    solution = np.linalg.lstsq(design, list(accuracy.values()), rcond=None)[0]
-    return float(solution[1]), float(solution[2])
+    kept, burn_in = standardized(log([j - b for j, b in accuracy])), standardized([b for _, b in accuracy])
+    found = np.array(list(accuracy.values()))
+    by_kept, by_burn_in, both = (
+        float((a * b).mean()) for a, b in ((kept, found), (burn_in, found), (kept, burn_in))
+    )
+    rest = 1.0 - both * both
+    return (by_kept - both * by_burn_in) / rest, (by_burn_in - both * by_kept) / rest
 
 
 def claims(runs: Runs) -> list[Claim]:
