@@ -18,7 +18,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest coverage lint lock wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
+.PHONY: help demo test lowest coverage lint lock same-bits wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -46,6 +46,9 @@ lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+same-bits: $(VENV)/.extra-test  ## run the tests that compare bits as on older machines: no AVX-512, no AVX
+	$(BIN)/python tools/same-bits -n $(CORES) $(ARGS)
 
 wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere with the lowest versions and use it there
 	tools/wheel-test $(BIN)/python
