@@ -39,8 +39,10 @@ nb::tuple step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::ha
   const size_t n_words = dirichlet.shape(0), n_old = dirichlet.shape(1);
   require(totals.shape(0) == n_old && u.shape(0) == n_old && v.shape(0) == n_old, "totals, u and v must be (K)");
   const Sweeps s(schedule, start.has_value());
-  const StepArrays arrays(documents, tasks, n_words, n_old + 1, s);
+  const StepArrays arrays(documents, tasks, n_words, n_old + 1, s, kLongestWithLabels);
   require(own_variance.shape(0) == arrays.n_tasks(), "own_variance must be (T)");
+  require(arrays.n_tokens() <= kMostTokens,  // one topic may have them all
+          "a mini-batch must have fewer than 2^31 tokens; divide the counts by a constant");
   MedhdpInput input = {};
   input.labels = arrays.input(tasks, schedule, n_threads);
   input.dirichlet = dirichlet.data();

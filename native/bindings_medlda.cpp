@@ -33,7 +33,7 @@ void step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::handle 
   const size_t n_words = phi.shape(0), K = alpha.shape(0);
   require(phi.shape(1) == (K + 7) / 8 * 8, "phi must have K columns rounded up to a multiple of 8");
   const Sweeps s(schedule);
-  const StepArrays arrays(documents, tasks, n_words, K, s);
+  const StepArrays arrays(documents, tasks, n_words, K, s, kLongest);
   MedldaInput input = arrays.input(tasks, schedule, n_threads);
   input.phi = phi.data();
   input.alpha = alpha.data();

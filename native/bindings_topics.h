@@ -4,7 +4,9 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "bindings.h"
 #include "medlda_driver.h"
@@ -26,10 +28,16 @@ T number(const nb::handle& object, const char* name) {
   return nb::cast<T>(object.attr(name));
 }
 
-// What the kernels rely on: words in range, and numbers that fit (a count of a topic is a float, a cell an int32).
-// Returns the number of tokens.
+// Tokens of a document: up to here a float counts every one. MedHDP's may have some more, which stand for labels: what
+// the count of a topic then lacks is no more than these, beside 2^24 others.
+constexpr int64_t kLongest = 1 << 24, kLongestWithLabels = kLongest + (1 << 16);
+
+// What 32 bits count.
+constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
+
+// What the kernels rely on: words in range, and documents whose topics a float counts. Returns the number of tokens.
 inline int64_t check_documents(const In<int64_t, 1>& indptr, const In<int32_t, 1>& words, const In<int32_t, 1>& counts,
-                               size_t n_words, int sweeps) {
+                               size_t n_words, int64_t longest) {
   const int64_t nnz = static_cast<int64_t>(words.shape(0));
   const size_t n_docs = indptr.shape(0) - 1;
   require(indptr(0) == 0 && indptr(n_docs) == nnz, "indptr must go from 0 to the length of words");
@@ -42,11 +50,25 @@ inline int64_t check_documents(const In<int64_t, 1>& indptr, const In<int32_t, 1
       require(counts(i) >= 0, "counts must not be negative");
       length += counts(i);
     }
-    require(length < 1 << 24, "a document must have fewer than 2^24 = 16,777,216 tokens; split it");
+    require(length <= longest, "a document must have at most 2^24 = 16,777,216 tokens; divide its counts by a constant");
     total += length;
   }
-  require(total * sweeps < int64_t{1} << 31, "tokens times sweeps must stay below 2^31; use smaller batches");
   return total;
+}
+
+// Kept sweeps are summed into cells of 32 bits, one for each word and topic, and all tokens of a word may be in one.
+inline void check_cells(const In<int32_t, 1>& words, const In<int32_t, 1>& counts, const In<int64_t, 1>& vocabulary,
+                        int64_t n_tokens, int n_kept) {
+  const int64_t most = kMostTokens / n_kept;
+  if (n_tokens <= most) return;
+  std::vector<int64_t> of_word(vocabulary.shape(0), 0);
+  for (size_t i = 0; i < words.shape(0); ++i) of_word[words(i)] += counts(i);
+  const size_t word = std::max_element(of_word.begin(), of_word.end()) - of_word.begin();
+  if (of_word[word] > most)
+    throw std::invalid_argument("the word in column " + std::to_string(vocabulary(word)) + " has " +
+                                std::to_string(of_word[word]) + " tokens in one mini-batch, and " +
+                                std::to_string(most) + " are the most that " + std::to_string(n_kept) +
+                                " kept sweeps can count; divide the counts by a constant");
 }
 
 // Sweeps of the free phase and of the label phase.
@@ -59,12 +81,15 @@ struct Sweeps {
     require(all[0] >= (started ? 0 : 1), "free_sweeps must be at least 1: its first sweep starts the chain");
     for (int p = 0; p < 2; ++p) require(burn_in[p] >= 0 && burn_in[p] <= all[p], "burn_in must be in [0, sweeps]");
   }
+
+  // Of either phase, and at least one: what is sampled is counted.
+  int most_kept() const { return std::max({1, all[0] - burn_in[0], all[1] - burn_in[1]}); }
 };
 
 class StepArrays {
  public:
   StepArrays(const nb::handle& documents, const nb::handle& tasks, size_t n_words, size_t n_topics,
-             const Sweeps& sweeps)
+             const Sweeps& sweeps, int64_t longest)
       : indptr_(array<In<int64_t, 1>>(documents, "indptr")),
         words_(array<In<int32_t, 1>>(documents, "words")),
         counts_(array<In<int32_t, 1>>(documents, "counts")),
@@ -77,7 +102,10 @@ class StepArrays {
     const size_t K = n_topics, T = n_tasks();
     require(indptr_.shape(0) == n_docs() + 1, "indptr must have one entry more than ids");
     require(words_.shape(0) == counts_.shape(0), "words and counts must be of equal length");
-    n_tokens_ = check_documents(indptr_, words_, counts_, n_words, std::max(sweeps.all[0], sweeps.all[1]));
+    const auto vocabulary = array<In<int64_t, 1>>(documents, "vocabulary");
+    require(vocabulary.shape(0) == n_words, "vocabulary must have one entry a word");
+    n_tokens_ = check_documents(indptr_, words_, counts_, n_words, longest);
+    check_cells(words_, counts_, vocabulary, n_tokens_, sweeps.most_kept());
     require(mean_.shape(1) == K && cost_.shape(0) == T, "mean must be (T, K), cost (T)");
     require(covariance_.shape(0) == T && covariance_.shape(1) == K && covariance_.shape(2) == K,
             "covariance must be (T, K, K)");

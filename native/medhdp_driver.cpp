@@ -156,7 +156,7 @@ class Round {
     for (int p = 0; p < 2; ++p) {
       MedhdpPhase& phase = result_.phases[p];
       phase.n_kept = in.sweeps[p] - in.burn_in[p];
-      phase.share.assign(n_docs_ * n_old_, 0.f);
+      counted_[p].assign(n_docs_ * n_old_, 0.);
       phase.margin.assign(n_docs_ * n_tasks_, 0.);
       phase.margin_var.assign(n_docs_ * n_tasks_, 0.);
       phase.precision.assign(n_tasks_ * n_old_ * n_old_, 0.);
@@ -341,7 +341,7 @@ class Round {
         const float length = static_cast<float>(tokens_.starts[d + 1] - tokens_.starts[d]);
         float* share = shares_.data() + d * wide.model.topic_width;
         for (int64_t t = tokens_.starts[d]; t < tokens_.starts[d + 1]; ++t) {
-          phase.share[d * K + tokens_.topics[t]] += 1.f;
+          counted_[p][d * K + tokens_.topics[t]] += 1.;
           if (T > 0) share[tokens_.topics[t]] += 1.f;
         }
         for (int k = 0; T > 0 && length > 0.f && k < wide.model.topic_width; ++k) share[k] /= length;
@@ -357,8 +357,8 @@ class Round {
     const size_t before = result_.n_topics, after = n_slots_, T = n_tasks_;
     widen(result_.topic_word, in_.labels.n_words, before, after);
     result_.tables.resize(after, 0);
+    for (std::vector<double>& counted : counted_) widen(counted, n_docs_, before, after);
     for (MedhdpPhase& phase : result_.phases) {
-      widen(phase.share, n_docs_, before, after);
       widen(phase.shift, T, before, after);
       widen(phase.precision, T * before, before, after);  // columns, then rows
       widen(phase.precision, T, before * after, after * after);
@@ -368,12 +368,14 @@ class Round {
 
   void finish() {
     result_.topics = std::move(tokens_.topics);
-    for (MedhdpPhase& phase : result_.phases) {
+    for (int p = 0; p < 2; ++p) {
+      MedhdpPhase& phase = result_.phases[p];
       const double kept = std::max(1, phase.n_kept);
       const size_t K = result_.n_topics;
+      phase.share.resize(n_docs_ * K);
       for (int64_t d = 0; d < n_docs_; ++d) {
         const double n = static_cast<double>(std::max<int64_t>(1, tokens_.starts[d + 1] - tokens_.starts[d]));
-        for (size_t k = d * K; k < (d + 1) * K; ++k) phase.share[k] = static_cast<float>(phase.share[k] / (kept * n));
+        for (size_t k = d * K; k < (d + 1) * K; ++k) phase.share[k] = static_cast<float>(counted_[p][k] / (kept * n));
       }
       for (size_t i = 0; i < phase.margin.size(); ++i) {
         phase.margin[i] /= kept;
@@ -400,6 +402,7 @@ class Round {
   std::vector<bool> recorded_;     // (n_slots): has statistics, so that no other topic may take the slot
   std::vector<int32_t> counts_;    // (n_words, n_slots)
   std::vector<Outcome> outcomes_;  // of the shards
+  std::vector<double> counted_[2];  // (n_docs, n_topics), by phase: tokens of a topic, summed over kept sweeps
   Floats own_variance_, proposal_;
   std::vector<float> shares_, scalars_;
   MedhdpStep step_ = {};

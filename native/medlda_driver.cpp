@@ -36,7 +36,6 @@ void medlda_step(const MedldaKernels& kernels, const MedldaInput& in, const Medl
   const MedldaModel& model = layout.model;
   const int64_t n_docs = in.documents.n_docs, cells = in.n_words * in.n_topics;
   const std::vector<int64_t> lengths = document_lengths(in.documents);
-  const int64_t longest = n_docs == 0 ? 0 : *std::max_element(lengths.begin(), lengths.end());
   const size_t T = in.n_tasks, K = in.n_topics;
   MedldaStep step = {model, in.documents, {}, in.seed, in.round};
   std::vector<float> shares[2], scalars[2];
@@ -62,7 +61,8 @@ void medlda_step(const MedldaKernels& kernels, const MedldaInput& in, const Medl
     parallel_for(n_workers, n_workers, [&](int w) {
       std::vector<ChainMemory> memory;
       MedldaChain chains[kTogether];
-      for (MedldaChain& chain : chains) chain = memory.emplace_back(model, longest).chain;
+      for (size_t c = 0; c < kTogether; ++c)  // the first document that a chain gets is its longest
+        chains[c] = memory.emplace_back(model, c < order.size() ? lengths[order[c]] : 0).chain;
       for (int p = 0; p < 2; ++p) {
         if (outputs[p].topic_word == nullptr) continue;
         if (w > 0) counted[p][w].resize(cells);

@@ -71,3 +71,57 @@ def require_finite(name: str, values: Any) -> None:
         f"Input {name} contains {kind}: {name}{where} is {value!s}; drop the row or fill in a number, "
         "for instance with sklearn.impute.SimpleImputer"
     )
+
+
+def sparse_format(matrix: Any) -> str | None:
+    """Return how a sparse matrix is stored, such as "csr"; None if it is anything else."""
+    return getattr(matrix, "format", None) if sparse.issparse(matrix) else None
+
+
+def require_sound(name: str, matrix: Any) -> None:
+    """Raise a ValueError unless the arrays of a sparse matrix fit together; anything else passes.
+
+    SciPy believes them: an index that points out of a matrix ends the process. Hence call this before
+    anything that walks over one, such as a conversion to another format.
+    """
+    if sparse_format(matrix) == "lil":
+        matrix = matrix.tocsr()  # copies the indices, and does not follow them
+    kind = sparse_format(matrix)
+    if kind == "coo":
+        coords = getattr(matrix, "coords", None) or (matrix.row, matrix.col)  # SciPy has them since 1.13
+        for axis, (places, size) in enumerate(zip(coords, matrix.shape, strict=True)):
+            _require_places(name, f"coords[{axis}]", places, size)
+    elif kind in ("csr", "csc", "bsr"):
+        shape = np.array((1, *matrix.shape)[-2:]) // getattr(matrix, "blocksize", 1)
+        size, other_size = shape[::-1] if kind == "csc" else shape
+        _require_pointers(name, matrix, int(size))
+        _require_places(name, "indices", matrix.indices[: matrix.indptr[-1]], int(other_size))
+
+
+def _require_pointers(name: str, matrix: Any, size: int) -> None:
+    """Raise a ValueError unless `indptr` cuts the entries into `size` pieces."""
+    pointers, n_entries = matrix.indptr, min(len(matrix.indices), len(matrix.data))
+    if len(pointers) != size + 1:
+        raise _unsound(f"{name}.indptr has length {len(pointers)}, not {size + 1}")
+    if pointers[0] != 0:
+        raise _unsound(f"{name}.indptr[0] is {pointers[0]}, not 0")
+    falls = pointers[1:] < pointers[:-1]
+    if falls.any():
+        i = int(np.argmax(falls))
+        raise _unsound(f"{name}.indptr[{i + 1}] is {pointers[i + 1]}, less than {pointers[i]} before it")
+    if pointers[-1] > n_entries:
+        raise _unsound(f"{name}.indptr[{size}] is {pointers[-1]}, but there are {n_entries} entries")
+
+
+def _require_places(name: str, array: str, places: Any, size: int) -> None:
+    """Raise a ValueError unless all places are in [0, size)."""
+    if len(places) and (places.min() < 0 or places.max() >= size):
+        i = int(np.argmax((places < 0) | (places >= size)))
+        raise _unsound(f"{name}.{array}[{i}] is {places[i]}, not in [0, {size})")
+
+
+def _unsound(what: str) -> ValueError:
+    return ValueError(
+        f"{what}: the arrays of this sparse matrix do not fit together; build it anew, for instance by "
+        "scipy.sparse.csr_matrix((values, (rows, columns)), shape)"
+    )

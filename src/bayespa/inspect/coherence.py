@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from bayespa.checks import require_number
+from bayespa.checks import require_number, require_sound
 from bayespa.native.elementary import log
 
 Floats = NDArray[np.float64]
@@ -176,6 +176,7 @@ def _blocks_of_counts(
     documents: Any, place: Mapping[str, int], feature_names: Any, window: int | None
 ) -> Iterator[tuple[Any, Floats]]:
     """Yield which words are in which documents, and the weights of these: ones."""
+    require_sound("documents", documents)
     counts = sparse.csr_matrix(documents)
     names = [str(name) for name in np.asarray(feature_names)]
     if window is not None:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from bayespa.checks import require_sound
+
 
 def pyldavis_data(model: Any, counts: Any, feature_names: ArrayLike | None = None) -> dict[str, Any]:
     """Return the arguments of ``pyLDAvis.prepare`` for a topic model and the documents to show.
@@ -50,6 +52,7 @@ def pyldavis_data(model: Any, counts: Any, feature_names: ArrayLike | None = Non
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
     names = np.asarray(feature_names)
+    require_sound("counts", counts)
     counts = sparse.csr_matrix(counts)
     if names.shape != (counts.shape[1],):
         raise ValueError(f"feature_names has shape {names.shape}, and counts {counts.shape[1]} columns")

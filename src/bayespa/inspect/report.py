@@ -18,6 +18,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 import bayespa
+from bayespa.checks import require_sound
 from bayespa.inspect import html, marking
 from bayespa.inspect.coherence import diversity, npmi
 from bayespa.inspect.outcome import Outcome
@@ -92,6 +93,7 @@ def write_report(
     check_is_fitted(model)
     outcome = None
     if X is not None:
+        require_sound("X", X)
         X = sparse.csr_matrix(X)
         if texts is not None and len(texts) != X.shape[0]:
             raise ValueError(f"texts has {len(texts)} documents, and X {X.shape[0]}")

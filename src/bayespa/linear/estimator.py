@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from bayespa.checks import number_of_threads, require_finite, require_number
+from bayespa.checks import number_of_threads, require_finite, require_number, require_sound
 from bayespa.classes import some, tasks_of
 from bayespa.native.linear import Examples, Floats, Integers, Rows, Wanted
 
@@ -113,6 +113,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
         return batch
 
     def _validate(self, X: Any, *y: Any, reset: bool) -> Any:
+        require_sound("X", X)
         options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False, "reset": reset}
         try:
             return validate_data(self, X, *y, **options)

@@ -76,6 +76,17 @@ class Documents:
         ids = np.arange(len(rows), dtype=np.uint32) if ids is None else ids
         return cls(indptr, words, own, ids, vocabulary[:n_words].copy())
 
+    def slice(self, first: int, last: int) -> Documents:
+        """Return the documents from `first` up to, not including, `last`, over the same vocabulary."""
+        start, stop = self.indptr[first], self.indptr[last]
+        return Documents(
+            self.indptr[first : last + 1] - start,
+            self.words[start:stop],
+            self.counts[start:stop],
+            self.ids[first:last],
+            self.vocabulary,
+        )
+
 
 @dataclass(frozen=True)
 class Topics:

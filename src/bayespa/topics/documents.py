@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_non_negative
 
+from bayespa.checks import require_sound, sparse_format
 from bayespa.native.medlda import Documents
 from bayespa.posteriors.posterior import GRID
 
@@ -43,6 +44,9 @@ class Corpus:
         (array([[  2,   0,   1],
                [256, 128,   0]], dtype=int32), [1.0, 0.001953125])
         """
+        require_sound("X", X)
+        if sparse_format(X) not in (None, "csr", "csc") and X.dtype.kind in "iu":
+            X = X.astype(np.float64)  # to become CSR, duplicates are summed: integers might wrap around
         kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
         try:
             X = check_array(X, accept_sparse="csr", dtype=kept, estimator=name)
@@ -56,7 +60,7 @@ class Corpus:
         check_non_negative(X, name)
         X = sparse.csr_matrix(X)
         if not X.has_canonical_format or not X.data.all():
-            X = X.copy()
+            X = X.astype(np.float64) if X.dtype.kind == "i" else X.copy()  # sums must not wrap around
             X.sum_duplicates()
             X.eliminate_zeros()
         n_entries, data = np.diff(X.indptr), X.data
@@ -68,9 +72,8 @@ class Corpus:
             exponent = np.frexp(total / TOKENS_OF_FRACTIONS)[1]
             weights[rows] = np.clip(np.ldexp(1.0, exponent), UNIT, 1.0)
             data = np.rint(data / np.repeat(weights, n_entries))
-        longest = np.asarray(
-            sparse.csr_matrix((data, X.indices, X.indptr), X.shape).sum(axis=1, dtype=np.float64)
-        ).ravel()
+        tokens = sparse.csr_matrix((data.astype(np.float64), X.indices, X.indptr), X.shape)
+        longest = np.asarray(tokens.sum(axis=1)).ravel()
         if (longest > LONGEST).any():
             row = int(np.argmax(longest))
             raise ValueError(
