@@ -18,7 +18,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest coverage lint lock same-bits wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
+.PHONY: help demo test lowest coverage check-all lint lock same-bits wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,6 +41,10 @@ lock: $(VENV)/.extra-dev  ## write requirements/dev.lock: the versions of today 
 	$(INSTALL) uv
 	$(BIN)/python tools/install_build_tools.py --list | $(BIN)/uv pip compile --quiet --universal --python-version 3.10 \
 	  --no-header --no-annotate --upgrade --extra dev --extra docs --output-file requirements/dev.lock pyproject.toml -
+
+check-all: $(VENV)/.extra-test  ## run the slow checks: 6000 mutations of model files, 100 pairs of signals
+	$(BIN)/python -m fuzz.mutations --number 6000
+	$(BIN)/python -m fuzz.signals --tries 100
 
 lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff check .

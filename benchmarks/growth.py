@@ -51,7 +51,10 @@ def _stream(size: Size) -> Iterator[Any]:
 
 def medlda(size: Size) -> float:
     """Return CPU seconds of learning."""
-    model, classes = MedLDAClassifier(size.topics, word_scale=0.0, random_state=0), range(max(2, size.tasks))
+    model, classes = (
+        MedLDAClassifier(size.topics, decides="topics", random_state=0),
+        range(max(2, size.tasks)),
+    )
     watch = Watch()
     for piece in _stream(size):
         with watch:

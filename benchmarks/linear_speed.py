@@ -26,7 +26,7 @@ def learners() -> dict[str, Callable[[], Any]]:
         "bayespa PA-II": lambda: PassiveAggressiveClassifier(loss="squared_hinge", **one_pass),
         "bayespa Gibbs, diagonal": lambda: BayesPAClassifier(random_state=0),
         "bayespa Gibbs, diagonal, augmented": lambda: BayesPAClassifier(method="augmented", random_state=0),
-        "bayespa averaging": lambda: BayesPAClassifier(classifier="averaging", random_state=0),
+        "bayespa averaging": lambda: BayesPAClassifier(rule="averaging", random_state=0),
     }
     try:
         from sklearn.linear_model import PassiveAggressiveClassifier as ScikitLearn

@@ -80,7 +80,8 @@ def topics_of(model: Any) -> Checkpoint:
     """Make a checkpoint of one of our topic models, which predicts with any number of sweeps."""
 
     def variants(sweeps: int) -> dict[str, Checkpoint]:
-        return {f"{sweeps} sweeps": Checkpoint(copy(model).set_params(prediction_sweeps=sweeps).predict)}
+        expert = {**(model.expert or {}), "prediction_sweeps": sweeps}
+        return {f"{sweeps} sweeps": Checkpoint(copy(model).set_params(expert=expert).predict)}
 
     return Checkpoint(model.predict, variants=variants)
 

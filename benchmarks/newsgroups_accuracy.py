@@ -16,24 +16,14 @@ import numpy as np
 from bayespa import GibbsMedLDAClassifier, MedHDPClassifier, MedLDAClassifier
 from bayespa.datasets import fetch_20newsgroups
 from bayespa.inspect.calibration import reliability
+from bayespa.reproduce.methods import made, settings_of
 
-PAPER = {
-    "cost": 1.0,
-    "margin": 164.0,
-    "weight_scale": 1.0,
-    "bias_scale": 0.0,
-    "alpha": 1 / 40,
-    "eta": 0.5,
-    "sampler": "augmented",
-    "label_free": 0.0,
-    "topic_estimate": "geometric",
-    "batch_size": 512,
-}
+PAPER = {**settings_of("paMedLDA", "paper", n_topics=40, batch_size=512), "n_sweeps": 5}
 HDP_PRIORS = {  # the paper's; topics of such smooth words are found by their labels, or not at all
-    "concentration": 5.0,
-    "stick_concentration": 1.0,
+    "alpha": 5.0,
+    "gamma": 1.0,
     "eta": 0.45,
-    "start_concentration": 10_000.0,
+    "start_gamma": 10_000.0,
     "first_sweeps": 2,
 }
 SETTINGS = {
@@ -41,10 +31,10 @@ SETTINGS = {
     "shared topics, 3 passes": {"n_passes": 3},
     "one-vs-rest": {"multi_class": "ovr"},
     "shared topics, augmented sampler": {"sampler": "augmented"},
-    "shared topics, averaging classifier": {"classifier": "averaging"},
+    "shared topics, averaging rule": {"rule": "averaging"},
     "shared topics, K = 80": {"n_topics": 80},
-    "paper, one-vs-rest, J = 5": {**PAPER, "multi_class": "ovr", "n_sweeps": 5, "burn_in": 0},
-    "paper, shared topics, J = 5": {**PAPER, "n_sweeps": 5, "burn_in": 0},
+    "paper, one-vs-rest, J = 5": PAPER,
+    "paper, shared topics, J = 5": {**PAPER, "multi_class": "shared"},
     "MedHDP, shared topics": {},
     "MedHDP, shared topics, I = 1": {"n_iterations": 1},
     "MedHDP, one-vs-rest": {"multi_class": "ovr"},  # whose defaults are the paper's priors
@@ -90,11 +80,11 @@ def main():
             continue
         kind = KINDS.get(name.split(",")[0], MedLDAClassifier)
         if kind is not GibbsMedLDAClassifier:
-            parameters = {**parameters, "word_scale": 0.0}
+            parameters = {**parameters, "decides": "topics"}
         accuracy, calibration, topics, seconds = [], [], [], []
         for seed in options.seeds:
             start = time.perf_counter()
-            model = kind(random_state=seed, n_jobs=options.n_jobs, **parameters).fit(X, y)
+            model = made(kind, random_state=seed, n_jobs=options.n_jobs, **parameters).fit(X, y)
             seconds.append(time.perf_counter() - start)
             topics.append(len(model.get_feature_names_out()))
             probability = model.predict_proba(X_test)

@@ -52,7 +52,7 @@ def main():
         seconds = {}
         for n_jobs in (1, 2):
             model = MedLDAClassifier(
-                batch_size=options.batch_size, word_scale=0.0, n_jobs=n_jobs, random_state=0
+                batch_size=options.batch_size, decides="topics", n_jobs=n_jobs, random_state=0
             )
             before = step.cpu, native.cpu, step.wall
             with Watch() as fit:

@@ -44,7 +44,7 @@ def main():
             options.documents, options.words, options.topics, options.labels, random_state=seed
         )
         start = time.perf_counter()
-        model = MedHDPClassifier(word_scale=0.0, random_state=seed, n_jobs=options.n_jobs)
+        model = MedHDPClassifier(decides="topics", random_state=seed, n_jobs=options.n_jobs)
         model.fit(corpus.data, corpus.target)
         seconds = time.perf_counter() - start
         cosine = cosines(corpus.topic_word.toarray(), model.components_)

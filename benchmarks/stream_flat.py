@@ -13,7 +13,7 @@ from benchmarks.measure import Watch, resident_megabytes
 
 ESTIMATORS = {
     "gibbs": BayesPAClassifier(),
-    "averaging": BayesPAClassifier(classifier="averaging"),
+    "averaging": BayesPAClassifier(rule="averaging"),
     "pa": PassiveAggressiveClassifier(average=True),
 }
 N_FEATURES, N_CLASSES, N_ENTRIES, BATCH = 50_000, 10, 50, 1000

@@ -32,7 +32,7 @@ def main() -> None:
         batch_size=BATCH,
         random_state=0,
     )
-    model, classes = MedHDPClassifier(word_scale=0.0, random_state=0), np.arange(N_LABELS)
+    model, classes = MedHDPClassifier(decides="topics", random_state=0), np.arange(N_LABELS)
     n_batches = -(-options.documents // BATCH)
     ends = {round(n_batches * tenth / 10) for tenth in range(1, 11)}
     print(f"{'documents':>9} {'topics':>6} {'born':>6} {'MB':>7} {'us a document':>13} {'accuracy':>8}")

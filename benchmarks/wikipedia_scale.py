@@ -47,7 +47,9 @@ def main():
         random_state=0,
     )
     size, threads = options.batch_size, options.n_jobs
-    model = MedLDAClassifier(options.topics, word_scale=0.0, batch_size=size, n_jobs=threads, random_state=0)
+    model = MedLDAClassifier(
+        options.topics, decides="topics", batch_size=size, n_jobs=threads, random_state=0
+    )
     start = time.perf_counter()
     times, cpu, sizes = [], [], []
     for piece in stream:

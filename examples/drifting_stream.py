@@ -18,7 +18,9 @@ N_TOPICS = 4
 
 def main() -> None:
     """Print the progressive accuracy of models that forget more and more."""
-    models = {d: MedLDAClassifier(n_topics=8, word_scale=0.0, discount=d, random_state=0) for d in DISCOUNTS}
+    models = {
+        d: MedLDAClassifier(n_topics=8, decides="topics", discount=d, random_state=0) for d in DISCOUNTS
+    }
     right = {d: [] for d in DISCOUNTS}
     stream = make_topic_corpus(
         6000, n_words=400, n_topics=N_TOPICS, n_labels=N_TOPICS, overlap=0.0, batch_size=200, random_state=0

@@ -94,29 +94,57 @@ void regression_sums(In<double, 2> x, In<double, 2> weights, In<double, 2> value
   });
 }
 
+// What updates of one array have done: how many were made, whether all were exact, and the sums they added. An
+// update that was made already does nothing, so that one that an exception cut off from its caller can be repeated.
+class Ledger {
+ public:
+  Ledger(Out<double, 1>& entries, size_t k, int64_t turn) : entries_(entries.data()), k_(k), turn_(turn), sums_(k) {
+    require(has_shape(entries, {k + 2}), "ledger must be (2 + K,)");
+  }
+  bool made() const { return entries_[0] != static_cast<double>(turn_); }
+  double* sums() { return sums_.data(); }
+  void enter(bool exact, double sign) {
+    for (size_t j = 0; j < k_; ++j) entries_[2 + j] += sign * sums_[j];
+    if (!exact) entries_[1] = 0.;
+    entries_[0] += 1.;
+  }
+
+ private:
+  double* entries_;
+  size_t k_;
+  int64_t turn_;
+  std::vector<double> sums_;
+};
+
 template <class Part>
-void require_rows(const Out<double, 2>& a, const In<int64_t, 1>& rows, const Part& part, const Out<double, 1>& sums) {
-  require(has_shape(part, {rows.shape(0), a.shape(1)}) && has_shape(sums, {a.shape(1)}),
-          "a must be (W, K), rows (N,), what is added (N, K), sums (K,)");
+void require_rows(const Out<double, 2>& a, const In<int64_t, 1>& rows, const Part& part) {
+  require(has_shape(part, {rows.shape(0), a.shape(1)}), "a must be (W, K), rows (N,), what is added (N, K)");
   for (size_t i = 0; i < rows.shape(0); ++i) {
     require(rows(i) >= 0 && static_cast<size_t>(rows(i)) < a.shape(0), "rows must be row numbers of a");
   }
 }
 
-bool add_rows(Out<double, 2> a, In<int64_t, 1> rows, In<double, 2> part, double sign, double grid,
-              Out<double, 1> sums) {
-  require_rows(a, rows, part, sums);
+void add_rows(Out<double, 2> a, In<int64_t, 1> rows, In<double, 2> part, double sign, double grid,
+              Out<double, 1> ledger, int64_t turn) {
+  require_rows(a, rows, part);
+  Ledger entries(ledger, a.shape(1), turn);
+  if (entries.made()) return;
   const LinalgKernels& kernel = kernels().linalg;
   const nb::gil_scoped_release release;
-  return kernel.add_rows(a.data(), a.shape(1), rows.data(), part.data(), rows.shape(0), sign, grid, sums.data());
+  const bool exact = kernel.add_rows(a.data(), a.shape(1), rows.data(), part.data(), rows.shape(0), sign, grid,
+                                     entries.sums());
+  entries.enter(exact, sign);
 }
 
 void add_counts(Out<double, 2> a, In<int64_t, 1> rows, In<int32_t, 2> counts, double weight, double grid,
-                Out<double, 1> sums) {
-  require_rows(a, rows, counts, sums);
+                Out<double, 1> ledger, int64_t turn) {
+  require_rows(a, rows, counts);
+  Ledger entries(ledger, a.shape(1), turn);
+  if (entries.made()) return;
   const LinalgKernels& kernel = kernels().linalg;
   const nb::gil_scoped_release release;
-  kernel.add_counts(a.data(), a.shape(1), rows.data(), counts.data(), rows.shape(0), weight, grid, sums.data());
+  kernel.add_counts(a.data(), a.shape(1), rows.data(), counts.data(), rows.shape(0), weight, grid, entries.sums());
+  entries.enter(true, 1.);
 }
 
 }  // namespace
@@ -133,7 +161,7 @@ void bayespa::bind_linalg(nb::module_& m) {
   m.def("regression_sums", &regression_sums, x, array_arg("weights"), array_arg("values"), array_arg("shift"),
         array_arg("precision"), n_threads);
   m.def("add_rows", &add_rows, array_arg("a"), array_arg("rows"), array_arg("part"), nb::arg("sign"), nb::arg("grid"),
-        array_arg("sums"));
+        array_arg("ledger"), nb::arg("turn"));
   m.def("add_counts", &add_counts, array_arg("a"), array_arg("rows"), array_arg("counts"), nb::arg("weight"),
-        nb::arg("grid"), array_arg("sums"));
+        nb::arg("grid"), array_arg("ledger"), nb::arg("turn"));
 }

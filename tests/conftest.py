@@ -1,6 +1,7 @@
 """Fixtures for the whole suite."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,38 @@ def isa(request, monkeypatch):
     """Run the test once with the kernels of each instruction set of this machine."""
     monkeypatch.setenv("BAYESPA_ISA", request.param)
     return request.param
+
+
+@pytest.fixture
+def cut_short():
+    """Return a function that runs a call and raises an error at its n-th line (or bytecode) in bayespa.
+
+    It returns whether the call came that far.
+    """
+
+    def run(call, at, error=KeyboardInterrupt, *, bytecodes=False):
+        left = at
+
+        def trace(frame, event, argument):
+            nonlocal left
+            if not frame.f_globals.get("__name__", "").startswith("bayespa."):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = bytecodes, not bytecodes
+            if event in ("call", "line", "opcode"):
+                left -= 1
+                if left < 0:
+                    sys.settrace(None)
+                    raise error
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            call()
+        except error:
+            pass
+        finally:
+            sys.settrace(before)
+        return left < 0  # Python ignores an error while a generator is closed
+
+    return run

@@ -7,6 +7,10 @@ import experiments.quality.__main__ as quality
 import numpy as np
 import pytest
 from experiments.quality.splits import split
+from experiments.who_decides import said_by_topics
+
+from bayespa import MedLDAClassifier
+from bayespa.datasets import make_topic_corpus
 
 
 def test_study_of_quality(tmp_path, monkeypatch, capsys):
@@ -41,6 +45,16 @@ def test_holdout_is_later_and_reads_no_test_documents(monkeypatch):
     sample = split("sample", holdout=True)
     assert fetched == ["train"]
     assert sample.X.shape[0] + sample.X_test.shape[0] == 4000
+
+
+def test_what_topics_say_is_what_explanations_say():
+    corpus = make_topic_corpus(200, n_words=100, n_topics=4, n_labels=3, random_state=0)
+    model = MedLDAClassifier(n_topics=4, random_state=0).fit(corpus.data, corpus.target)
+    said = said_by_topics(model, corpus.data[:3])
+    for row, document in zip(said, corpus.data[:3], strict=True):
+        for task, target in enumerate(model.classes_):
+            topics = model.explain(document, target).topics
+            assert row[task] == pytest.approx(sum(topic.contribution for topic in topics), abs=1e-5)
 
 
 def test_calibration_error():

@@ -1,4 +1,3 @@
-import fcntl
 import json
 import os
 import resource
@@ -34,7 +33,7 @@ def regression(kind, **parameters):
 MODELS = {
     "medlda": classification(bayespa.MedLDAClassifier, n_topics=5),
     "medlda-ovr": classification(bayespa.MedLDAClassifier, n_topics=3, multi_class="ovr"),
-    "medlda-averaging": classification(bayespa.MedLDAClassifier, n_topics=3, classifier="averaging"),
+    "medlda-averaging": classification(bayespa.MedLDAClassifier, n_topics=3, expert={"rule": "averaging"}),
     "medlda-number": regression(bayespa.MedLDARegressor, n_topics=5),
     "medhdp": classification(bayespa.MedHDPClassifier),
     "medhdp-ovr": classification(bayespa.MedHDPClassifier, multi_class="ovr"),
@@ -42,9 +41,7 @@ MODELS = {
     "bayespa": classification(bayespa.BayesPAClassifier),
     "bayespa-full": classification(bayespa.BayesPAClassifier, covariance="full"),
     "bayespa-isotropic": classification(bayespa.BayesPAClassifier, covariance="isotropic"),
-    "bayespa-hard": classification(
-        bayespa.BayesPAClassifier, classifier="averaging", cost=np.inf, batch_size=1
-    ),
+    "bayespa-hard": classification(bayespa.BayesPAClassifier, rule="averaging", cost=np.inf, batch_size=1),
     "bayespa-weighted": classification(bayespa.BayesPAClassifier, class_weight={"x": 2.0, "yy": 1, "z": 0.5}),
     "bayespa-number": regression(bayespa.BayesPARegressor),
     "pa": classification(bayespa.PassiveAggressiveClassifier),
@@ -140,12 +137,14 @@ def test_a_loaded_model_predicts_and_goes_on_learning_with_the_same_bits(name, t
     assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
 
 
-def test_large_arrays_are_mapped_until_they_change():
+def test_what_was_loaded_stays_when_the_model_learns():
     model = bayespa.load(SMALL)
-    topics = model.estimator._posterior["topics"].concentration
-    assert not topics.flags.writeable
+    held = model.estimator.posterior_["topics"].concentration
+    copied = held.copy()
+    assert not held.flags.writeable
     model.learn(["cat and mouse", "stars"], ["animals", "sky"])
-    assert model.estimator._posterior["topics"].concentration.flags.writeable
+    assert model.estimator.posterior_["topics"].concentration.sum() > copied.sum()
+    np.testing.assert_array_equal(held, copied)
 
 
 def test_classes_of_any_plain_type(tmp_path):
@@ -209,7 +208,7 @@ def leaves(value, path=()):
         yield from leaves(one, (*path, key))
 
 
-@pytest.mark.parametrize("name", [p.stem for p in sorted(GOLDEN.glob("v1-*.bayespa"))])
+@pytest.mark.parametrize("name", [p.stem for p in sorted(GOLDEN.glob("v*-*.bayespa"))])
 def test_forged_states_are_refused_or_harmless(name, tmp_path, monkeypatch):
     """Put every kind of wrong value in every place of the state."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # thousands of files that need not last
@@ -295,10 +294,8 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path):
         state, arrays = files.read(SMALL)
         state["estimator"]["parameters"][name] = 10**9
         forged(state, arrays, tmp_path / "m")
-        try:
+        with pytest.raises(ModelFileError, match=name):
             bayespa.load(tmp_path / "m")
-        except ModelFileError:
-            assert name == "n_topics"
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
 
@@ -307,7 +304,7 @@ def test_other_files_are_refused(tmp_path):
     for content, match in (
         (b"", "not a model file"),
         (b"PK\3\4" + bytes(100), "not a model file"),
-        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"2"'), "format 2.*reads up to 1"),
+        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"3"'), "format 3.*reads up to 2"),
     ):
         (tmp_path / "m").write_bytes(content)
         with pytest.raises(ModelFileError, match=match):
@@ -370,21 +367,6 @@ class TestWriting:
                 files.write(tmp_path / name, "new", {})
         assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
 
-    def test_remains_of_a_killed_process_are_overwritten(self, path):
-        part = path.with_name(".m.part")
-        part.write_bytes(b"x" * 100_000)
-        files.write(path, "new", {})
-        assert files.read(path)[0] == "new"
-        assert not part.exists()
-
-    def test_two_processes_do_not_mix(self, path):
-        part = path.with_name(".m.part")
-        with open(part, "wb") as other:
-            fcntl.flock(other, fcntl.LOCK_EX)
-            with pytest.raises(BlockingIOError, match="another process"):
-                files.write(path, "new", {})
-        assert files.read(path)[0] == "old"
-
     def test_links_and_permissions_stay(self, path):
         path.chmod(0o600)
         link = path.with_name("link")
@@ -404,7 +386,7 @@ def test_other_programs_can_read_the_arrays():
     assert length % 8 == 0
     assert start % 8 == 0
     shift = np.frombuffer(raw[8 + length + start : 8 + length + end], "<f8")
-    np.testing.assert_array_equal(shift, bayespa.load(SMALL).estimator._posterior["weights"].shift.ravel())
+    np.testing.assert_array_equal(shift, bayespa.load(SMALL).estimator.posterior_["weights"].shift.ravel())
 
 
 def test_a_vocabulary_smaller_than_the_estimator_is_refused(tmp_path):
@@ -415,9 +397,10 @@ def test_a_vocabulary_smaller_than_the_estimator_is_refused(tmp_path):
         bayespa.load(forged(state, arrays, tmp_path / "a"))
 
 
+@pytest.mark.parametrize("version", range(1, files.VERSION + 1))
 @pytest.mark.parametrize("name", ["_flat", "_posterior", "_n_steps", "n_features_in_"])
-def test_what_an_estimator_has_learned_is_all_there(name, tmp_path):
-    state, arrays = files.read(GOLDEN / "v1-medlda-number.bayespa")
+def test_what_an_estimator_has_learned_is_all_there(version, name, tmp_path):
+    state, arrays = files.read(GOLDEN / f"v{version}-medlda-number.bayespa")
     learned = state["estimator"]["learned"]
     learned["_other"] = learned.pop(name)
     with pytest.raises(ModelFileError, match=f"{name!r} is missing"):

@@ -19,7 +19,7 @@ from bayespa import (
 from bayespa.datasets import make_topic_corpus
 from bayespa.inspect import Progress, html, marking, plots, reliability, write_report
 from bayespa.inspect.outcome import Outcome
-from bayespa.inspect.view import TopicView, WordView
+from bayespa.inspect.view import LinearView, TopicView
 
 HOSTILE = "<script>alert(\"1\" + '&')</script>$x_1$\x07"
 LOADED = re.compile(r"<(script|link|img|iframe)\b|@import|(?:src|href)=[\"'](?!#|data:)|url\((?!#)")
@@ -137,9 +137,9 @@ def test_relative_weights_by_hand():
     model = SimpleNamespace(
         coef_=np.array([[1.0, 5.0]]),
         coef_cov_=np.array([[[1.0, 0.5], [0.5, 2.0]]]),
-        topic_word_=np.array([[3.5, 0.5], [0.5, 1.5]]),
+        topic_sizes_=np.array([3.0, 1.0]),
+        topic_names_=["0", "1"],
         components_=np.array([[0.9, 0.1], [0.25, 0.75]]),
-        eta=0.5,
         multi_class="shared",
         classes_=np.array(["no", "yes"]),
     )
@@ -162,9 +162,9 @@ def test_topics_of_tasks_that_have_different_numbers_of_them():
         coef_=np.array([[1.0, 5.0], [2.0, 0.0]]),
         coef_cov_=covariance,
         topic_word_=np.array([[3.0], [1.0], [4.0]]),
+        topic_sizes_=np.array([3.0, 1.0, 4.0]),
+        topic_names_=["7 of a", "3 of a", "7 of b"],
         components_=np.ones((3, 1)),
-        topic_ids_=np.array([7, 3, 7]),
-        eta=0.0,
         multi_class="ovr",
         classes_=np.array(["a", "b"]),
     )
@@ -180,7 +180,7 @@ def test_topics_of_tasks_that_have_different_numbers_of_them():
 
 def test_words_of_a_linear_model():
     model = SimpleNamespace(coef_=np.array([3.0, -2.0, 0.0, 1.0]))
-    higher, lower = WordView.of(model).speakers(3)
+    higher, lower = LinearView.of(model).speakers(3)
     assert higher == ("a higher value", [(0, 3.0), (3, 1.0)], None)
     assert lower == ("a lower value", [(1, 2.0)], None)
 
@@ -190,9 +190,9 @@ def test_marks_by_hand():
         SimpleNamespace(
             coef_=np.zeros((1, 2)),
             coef_cov_=np.eye(2)[None],
-            topic_word_=np.ones((2, 3)),
+            topic_sizes_=np.full(2, 3.0),
+            topic_names_=["0", "1"],
             components_=np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2]]),
-            eta=0.0,
             multi_class="shared",
         )
     )
@@ -371,8 +371,10 @@ def test_sureness_without_probabilities_is_the_lead_of_the_first_class(corpus):
 
 
 def test_report_on_topics_that_come_and_grow(corpus, written):
-    model = MedLDAClassifier(n_topics=4, random_state=0).fit(corpus.data[:200], corpus.target[:200])
-    model.topic_ids_ = np.array([9, 2, 4, 7])
+    class Numbered(MedLDAClassifier):
+        topic_ids_ = topic_names_ = ("9", "2", "4", "7")
+
+    model = Numbered(n_topics=4, random_state=0).fit(corpus.data[:200], corpus.target[:200])
     steps = [Progress(100, None, ("9", "2"), (60.0, 40.0)), Progress.of(model, 200, 0.9)]
     text, reader = written(model, corpus.data[200:], corpus.target[200:], progress=steps)
     assert "growth" in reader.sections

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bayespa.learning import Learned, Local, Round, learn, rounds
+from bayespa.learning import Before, Result, Round, State, Step, apply, learn, rounds
 from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
 
 
@@ -17,30 +17,31 @@ class WordCounts:
     objectives: list = field(default_factory=list)
     indices: list = field(default_factory=list)
 
-    def local_step(self, posterior, batch, index):
+    def propose(self, posterior, batch, index, before=None):
         self.indices.append(index)
         objective = self.objectives[index] if self.objectives else 1.0
-        return Local(Dirichlet([batch]), objective, n_examples=int(sum(batch)))
+        return Step(Dirichlet([batch]), objective, n_examples=int(sum(batch)))
 
 
 class Halves:
     """Statistics that depend on the posterior: half of what it holds. Replays show what was subtracted."""
 
-    def local_step(self, posterior, batch, index):
-        return Local(Dirichlet(0.5 * posterior.concentration), 0.0, 1)
+    def propose(self, posterior, batch, index, before=None):
+        posterior = posterior if before is None else before.out_of(posterior)
+        return Step(Dirichlet(0.5 * posterior.concentration), 0.0, 1)
 
 
 class MeanOfNormal:
     """A conjugate model: observations of known precision; the objective is minus the log evidence."""
 
-    def local_step(self, posterior, batch, index):
+    def propose(self, posterior, batch, index, before=None):
         mean, precision = posterior.mean()[0, 0], posterior.precision[0]
         objective = 0.0
         for y in batch:
             variance = 1.0 / precision + 1.0
             objective += 0.5 * (np.log(2 * np.pi * variance) + (y - mean) ** 2 / variance)
             mean, precision = (mean * precision + y) / (precision + 1.0), precision + 1.0
-        return Local(Gaussian([[np.sum(batch)]], [float(len(batch))]), objective, len(batch))
+        return Step(Gaussian([[np.sum(batch)]], [float(len(batch))]), objective, len(batch))
 
 
 PRIOR = Dirichlet.prior(1, 2, eta=1.0)
@@ -48,16 +49,33 @@ BATCHES = [[1, 0], [4, 2], [0, 3]]
 
 
 def test_a_pass_adds_up():
-    states = list(rounds(WordCounts(), PRIOR.copy(), BATCHES))
+    states = list(rounds(WordCounts(), State(PRIOR), BATCHES))
     assert [s.n_examples for s in states] == [1, 7, 10]
     assert [(s.pass_index, s.batch_index, s.n_batches) for s in states] == [(0, 0, 3), (0, 1, 3), (0, 2, 3)]
-    assert states[-1].posterior == Dirichlet([[6.0, 6.0]])
-    assert [s.local.statistics for s in states] == [Dirichlet([batch]) for batch in BATCHES]
+    assert states[-1].state.posterior == Dirichlet([[6.0, 6.0]])
+    assert [(s.state.version, s.state.n_steps, s.state.n_examples) for s in states] == [
+        (1, 1, 1),
+        (2, 2, 7),
+        (3, 3, 10),
+    ]
+    assert [s.step.statistics for s in states] == [Dirichlet([batch]) for batch in BATCHES]
 
 
-def test_a_prior_that_cannot_be_written_to_stays():
-    assert learn(WordCounts(), PRIOR, BATCHES).posterior == Dirichlet([[6.0, 6.0]])
-    assert Dirichlet.prior(1, 2, eta=1.0) == PRIOR
+def test_every_state_stays_as_it_was():
+    start = State(PRIOR)
+    states = [start, *(now.state for now in rounds(WordCounts(), start, BATCHES))]
+    totals = [[1.0, 1.0], [2.0, 1.0], [6.0, 3.0], [6.0, 6.0]]
+    assert [state.posterior.concentration[0].tolist() for state in states] == totals
+
+
+def test_apply_adds_replaces_and_counts_examples_once():
+    first, second = (Step(Dirichlet([counts]), 0.0, n_examples=3, n_steps=2) for counts in ([1, 2], [4, 0]))
+    learned = apply(State(PRIOR), first)
+    again = apply(learned, second, Before(first), again=True)
+    assert again == State(Dirichlet([[5.0, 1.0]]), version=2, n_steps=4, n_examples=3)
+    assert learned == State(Dirichlet([[2.0, 3.0]]), version=1, n_steps=2, n_examples=3)
+    assert Before(first).out_of(learned.posterior) == PRIOR
+    assert Before(first, kept=True).out_of(learned.posterior) is learned.posterior
 
 
 def test_a_conjugate_model_is_exact_in_any_batches():
@@ -79,56 +97,64 @@ def test_a_replay_replaces_what_a_batch_added_before():
     assert result.n_examples == 40
     assert result.objective == [3.0] * 4
     # Halves: pass 1 adds 1/2, then 3/4; pass 2 takes 1/2 away from 9/4 and adds half of the rest.
-    values = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0, 1], n_passes=2)]
+    values = [
+        s.state.posterior.concentration[0, 0] for s in rounds(Halves(), State(PRIOR), [0, 1], n_passes=2)
+    ]
     assert values == [1.5, 2.25, 1.75 * 1.5, (1.75 * 1.5 - 0.75) * 1.5]
 
 
 @pytest.mark.parametrize("n_batches", [1, 2, 3])
 def test_a_guess_is_there_until_its_batch_is_learned(n_batches):
     """Halves of 8, of which 3 and 1 are guesses; the second batch's is kept while it is learned."""
-    guesses = [Dirichlet([[3.0]]), Dirichlet([[1.0]])][:n_batches]
-    states = rounds(Halves(), Dirichlet([[8.0]]), range(n_batches), begun=guesses)
-    assert [float(state.posterior.concentration[0, 0]) for state in states] == [9.0, 12.5, 18.75][:n_batches]
+    guesses = [Step(Dirichlet([[guess]]), 0.0, 1) for guess in (3.0, 1.0)][:n_batches]
+    states = rounds(Halves(), State(Dirichlet([[8.0]])), range(n_batches), guesses=guesses)
+    assert [float(now.state.posterior.concentration[0, 0]) for now in states] == [9.0, 12.5, 18.75][
+        :n_batches
+    ]
 
 
 def test_nothing_is_forgotten_while_there_are_guesses():
     states = rounds(
         WordCounts(),
-        Dirichlet([[8.0]]),
+        State(Dirichlet([[8.0]])),
         [[2.0], [2.0]],
-        begun=[Dirichlet([[4.0]])],
+        guesses=[Step(Dirichlet([[4.0]]), 0.0, 1)],
         discount=0.5,
         prior=Dirichlet([[4.0]]),
     )
-    assert [float(state.posterior.concentration[0, 0]) for state in states] == [6.0, 7.0]
+    assert [float(now.state.posterior.concentration[0, 0]) for now in states] == [6.0, 7.0]
 
 
 def test_passes_over_one_batch_learn_it_from_what_it_taught_last():
-    passes = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0], n_passes=3)]
+    passes = [s.state.posterior.concentration[0, 0] for s in rounds(Halves(), State(PRIOR), [0], n_passes=3)]
     assert passes == [1.5, 1.75, 1.875]  # as iterations do: 1 + 1/2, 1 + 3/4, 1 + 7/8
 
 
-def test_iterations_within_a_round_replace_each_other():
-    values = [s.posterior.concentration[0, 0] for s in rounds(Halves(), PRIOR, [0, 1], n_iterations=3)]
-    # 1 + 1/2, then 1 + 3/4, then 1 + 7/8, each iteration starting from the last.
-    assert values[0] == 1.875
+def test_steps_are_numbered_from_where_the_state_stands():
     model = WordCounts()
-    learn(model, PRIOR, BATCHES, n_iterations=2, n_passes=2, start=100)
-    assert model.indices == list(range(100, 112))
+    *_, last = rounds(model, State(PRIOR, n_steps=100), BATCHES, n_passes=2)
+    assert model.indices == list(range(100, 106))
+    assert (last.state.n_steps, last.state.n_examples, last.n_examples) == (106, 10, 20)
+
+
+def test_a_model_of_gradients_replaces_nothing():
+    assert learn(WordCounts(), PRIOR, BATCHES, n_passes=2, replaces=False).posterior == Dirichlet(
+        [[11.0, 11.0]]
+    )
 
 
 def test_statistics_of_some_columns_and_of_several_posteriors():
     class Both:
-        def local_step(self, posterior, batch, index):
+        def propose(self, posterior, batch, index, before=None):
             column, count = batch
             statistics = Joint(
                 words=Columns(np.array([column]), Dirichlet([[count]])), rate=Gaussian([[count]], [1.0])
             )
-            return Local(statistics, 0.0, 1)
+            return Step(statistics, 0.0, 1)
 
     prior = Joint(words=Dirichlet.prior(1, 3, eta=0.5), rate=Gaussian.prior(1, 1, structure="isotropic"))
     for n_passes in (1, 3):
-        posterior = learn(Both(), prior.copy(), [(0, 2.0), (2, 1.0)], n_passes=n_passes).posterior
+        posterior = learn(Both(), prior, [(0, 2.0), (2, 1.0)], n_passes=n_passes).posterior
         assert posterior == Joint(words=Dirichlet([[2.5, 0.5, 1.5]]), rate=Gaussian([[3.0]], [3.0]))
 
 
@@ -152,7 +178,7 @@ def test_callbacks_see_every_round_and_can_stop():
         return len(seen) == 5
 
     result = learn(WordCounts(), PRIOR, BATCHES, n_passes=10, callbacks=[stop_at_five, all_of_them.append])
-    assert isinstance(result, Learned)
+    assert isinstance(result, Result)
     assert len(seen) == len(all_of_them) == 5
     assert isinstance(seen[0], Round)
     assert (seen[-1].pass_index, seen[-1].batch_index) == (1, 1)
@@ -173,7 +199,7 @@ def test_a_stream_is_read_once_and_only_as_far_as_needed():
             read.append(batch)
             yield batch
 
-    steps = rounds(WordCounts(), PRIOR, stream())
+    steps = rounds(WordCounts(), State(PRIOR), stream())
     assert next(steps).n_batches is None
     assert read == BATCHES[:1]
     assert len(list(steps)) == 2
@@ -185,14 +211,13 @@ def test_a_stream_is_read_once_and_only_as_far_as_needed():
 
 def test_no_batches_teach_nothing():
     result = learn(WordCounts(), PRIOR, [])
-    assert result == Learned(PRIOR, [], 0)
+    assert result == Result(State(PRIOR), [], 0)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_passes": 0}, "n_passes is 0 and n_iterations 1; both must be at least 1"),
-        ({"n_iterations": 0}, "n_passes is 1 and n_iterations 0"),
+        ({"n_passes": 0}, "n_passes is 0; it must be at least 1"),
         ({"discount": 0.0, "prior": PRIOR}, r"discount is 0.0; it must lie in \(0, 1\]"),
         ({"discount": 1.1, "prior": PRIOR}, r"discount is 1.1; it must lie in \(0, 1\]"),
         ({"discount": np.nan, "prior": PRIOR}, r"discount is nan; it must lie in \(0, 1\]"),

@@ -46,6 +46,19 @@ def test_native_equals_reference_on_every_isa(k, isa):
         assert_array_equal(native[name], twin[name], err_msg=name)
 
 
+class Updated:
+    """An array that is added to, and the ledger of that."""
+
+    def __init__(self, module, array):
+        self.module, self.array, self.ledger = module, array.copy(), linalg.new_ledger(array.shape[1])
+
+    def add_rows(self, *args, **options):
+        self.module.add_rows(self.array, *args, ledger=self.ledger, **options)
+
+    def add_counts(self, *args, **options):
+        self.module.add_counts(self.array, *args, ledger=self.ledger, **options)
+
+
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize(("part", "on_grid"), [("whole", True), ("fractions", False), ("large", False)])
 def test_adding_rows_equals_reference_on_every_isa(k, part, on_grid, isa):
@@ -53,12 +66,14 @@ def test_adding_rows_equals_reference_on_every_isa(k, part, on_grid, isa):
     parts = {"whole": rng.integers(-9, 9, (20, k)) / 4, "fractions": rng.standard_normal((20, k))}
     parts["large"] = parts["whole"] * 2.0**60
     a, rows = rng.standard_normal((50, k)), rng.permutation(50)[:20]
-    ours, theirs = a.copy(), a.copy()
-    sums, exact = linalg.add_rows(ours, rows, parts[part], sign=-1.0, grid=0.25)
-    twin_sums, twin_exact = reference.add_rows(theirs, rows, parts[part], sign=-1.0, grid=0.25)
-    assert_array_equal(ours, theirs)
-    assert_array_equal(sums, twin_sums)
-    assert exact == twin_exact == on_grid
+    ours, theirs = (Updated(module, a) for module in (linalg, reference))
+    for one in (ours, theirs):
+        one.add_rows(rows, parts[part], sign=-1.0, grid=0.25)
+    assert_array_equal(ours.array, theirs.array)
+    assert_array_equal(ours.ledger, theirs.ledger)
+    assert ours.ledger[1] == on_grid
+    assert_array_equal(ours.array[rows], a[rows] - parts[part])
+    assert_allclose(ours.ledger[2:], -parts[part].sum(axis=0), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", SIZES)
@@ -67,10 +82,29 @@ def test_adding_counts_equals_reference_on_every_isa(k, weight, isa):
     rng = np.random.default_rng(k)
     a, rows = rng.standard_normal((50, k)), rng.permutation(50)[:20]
     counts = rng.integers(0, 2**31, (20, k), dtype=np.int32)
-    ours, theirs = a.copy(), a.copy()
-    sums = linalg.add_counts(ours, rows, counts, weight=weight, grid=2.0**-20)
-    assert_array_equal(sums, reference.add_counts(theirs, rows, counts, weight=weight, grid=2.0**-20))
-    assert_array_equal(ours, theirs)
+    ours, theirs = (Updated(module, a) for module in (linalg, reference))
+    for one in (ours, theirs):
+        one.add_counts(rows, counts, weight=weight, grid=2.0**-20)
+    assert_array_equal(ours.array, theirs.array)
+    assert_array_equal(ours.ledger, theirs.ledger)
+
+
+@pytest.mark.parametrize("module", [linalg, reference], ids=["native", "reference"])
+def test_an_update_is_made_once_and_in_its_turn(module):
+    rng = np.random.default_rng(0)
+    updated, rows = Updated(module, rng.integers(0, 9, (6, 3)).astype(float)), np.array([4, 1])
+    part, counts = rng.integers(0, 9, (2, 3)).astype(float), rng.integers(0, 9, (2, 3), dtype=np.int32)
+    before = updated.array.copy()
+    for turn, made in ((1, 0), (0, 1), (0, 1), (2, 1), (1, 2), (0, 2), (1, 2)):  # turns, and updates by then
+        updated.add_rows(rows, part, sign=1.0, grid=1.0, turn=turn)
+        assert updated.ledger[0] == made
+        assert_array_equal(updated.array[rows], before[rows] + made * part)
+    for turn, made in ((3, 0), (2, 1), (2, 1)):
+        updated.add_counts(rows, counts, weight=0.5, grid=0.25, turn=turn)
+        assert updated.ledger[0] == 2 + made
+        assert_array_equal(updated.array[rows], before[rows] + 2 * part + made * 0.5 * counts)
+    assert_array_equal(updated.ledger[1:], [1.0, *(2 * part + 0.5 * counts).sum(axis=0)])
+    assert_array_equal(np.delete(updated.array, rows, axis=0), np.delete(before, rows, axis=0))
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
@@ -139,6 +173,7 @@ def test_inputs_may_have_any_layout():
 
 def test_native_functions_refuse_wrong_shapes_and_outputs_they_would_have_to_copy():
     square = np.ones((2, 3, 3))
+    adding = Updated(linalg, np.ones((4, 3)))
     for call in (
         lambda: _native.cholesky(np.ones((2, 3, 4)), square, np.empty(2, np.int64)),
         lambda: _native.cholesky(square, square, np.empty(3, np.int64)),
@@ -148,11 +183,16 @@ def test_native_functions_refuse_wrong_shapes_and_outputs_they_would_have_to_cop
         lambda: _native.inverse(square, np.empty((3, 3, 3))),
         lambda: _native.weighted_squares(np.ones((4, 3)), np.ones((2, 6)), np.empty((4, 6))),
         lambda: linalg.regression_sums(np.ones((4, 3)), np.ones((4, 2)), np.ones((3, 2))),
-        lambda: linalg.add_rows(np.ones((4, 3)), np.array([0, 4]), np.ones((2, 3)), sign=1.0, grid=1.0),
-        lambda: linalg.add_rows(np.ones((4, 3)), np.array([0, 1]), np.ones((2, 2)), sign=1.0, grid=1.0),
+        lambda: adding.add_rows(np.array([0, 4]), np.ones((2, 3)), sign=1.0, grid=1.0),
+        lambda: adding.add_rows(np.array([-1, 0]), np.ones((2, 3)), sign=1.0, grid=1.0),
+        lambda: adding.add_rows(np.array([0, 1]), np.ones((2, 2)), sign=1.0, grid=1.0),
+        lambda: adding.add_counts(np.array([0, 4]), np.ones((2, 3), np.int32), weight=1.0, grid=1.0),
+        lambda: _native.add_rows(np.ones((4, 3)), np.array([0]), np.ones((1, 3)), 1.0, 1.0, np.ones(4), 0),
     ):
         with pytest.raises(ValueError, match="must be"):
             call()
+    assert_array_equal(adding.array, 1.0)
+    assert_array_equal(adding.ledger, linalg.new_ledger(3))
     with pytest.raises(ValueError, match="n_threads"):
         linalg.inverse(square, n_threads=0)
     with pytest.raises(TypeError):

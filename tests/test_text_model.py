@@ -7,6 +7,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 import bayespa
 from bayespa.corpus import Bag, BagVectorizer, OnlineVocabulary
 from bayespa.text.scores import Scores
+from bayespa.topics.model import Model
 
 TEXTS = ["the cat and the mouse", "stars and planets", "a mouse and a cat", "planets orbit stars"] * 20
 CLASSES = ["animals", "sky", "animals", "sky"] * 20
@@ -126,6 +127,42 @@ def test_labels_that_do_not_fit_change_nothing(tmp_path):
             found.learn(["new words, new words, new words", "b"], labels)
     bayespa.save(found, tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_an_interrupt_leaves_the_model_as_it_was(learned, tmp_path, monkeypatch):
+    """New classes among several mini-batches, of which the second is cut short."""
+    found = model(classes=["animals", "sky"])
+    if learned:
+        found.learn(TEXTS, CLASSES)
+    seen = []
+
+    def interrupted(self, posterior, *arguments):
+        seen.append(posterior)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return propose(self, posterior, *arguments)
+
+    propose = Model.propose
+    monkeypatch.setattr(Model, "propose", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        found.learn(TEXTS, ["food", *CLASSES[1:]])
+    monkeypatch.undo()
+    assert found.fitted == learned
+    assert found.classes.names == ["animals", "sky"]
+    if learned:
+        bayespa.save(found, tmp_path / "m")
+        assert bayespa.load(tmp_path / "m").predict(TEXTS[:2]) == CLASSES[:2]
+    found.learn(TEXTS, ["food", *CLASSES[1:]])
+    assert found.estimator.n_documents_seen_ == len(TEXTS) * (1 + learned)
+
+
+def test_parameters_that_may_be_set_at_any_time_are_those_of_answers():
+    found = model().learn(TEXTS, CLASSES)
+    found.estimator.set_params(expert={"prediction_sweeps": 2})
+    before = found.predict_proba(TEXTS[:4])
+    found.estimator.set_params(expert=None)
+    assert (found.predict_proba(TEXTS[:4]) != before).any()
 
 
 def test_before_anything_is_learned():

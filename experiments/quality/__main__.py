@@ -25,18 +25,19 @@ from bayespa import MedHDPClassifier, MedLDAClassifier, PassiveAggressiveClassif
 from bayespa.inspect import diversity, npmi
 from bayespa.inspect.calibration import reliability
 from bayespa.reproduce.cells import code
+from bayespa.reproduce.methods import made
 from experiments.quality.splits import NAMED, OTHERS, Split, split
 
 MODELS: dict[str, Any] = {"MedLDA": MedLDAClassifier, "MedHDP": MedHDPClassifier}
 # What was tried on held-out documents; the test documents are for the defaults and for topics alone.
 CHOICES = {
-    "topics alone": {"word_scale": 0.0},
+    "topics alone": {"decides": "topics"},
     "defaults": {},
     "word_scale 0.5": {"word_scale": 0.5},
     "word_scale 2": {"word_scale": 2.0},
     "80 topics": {"n_topics": 80},
     "no first sweeps": {"first_sweeps": 0},
-    "1024 first documents": {"first_batch_size": 1024},
+    "1024 first documents": {"first_documents": 1024},
     "200 first sweeps": {"first_sweeps": 200},
     "one alpha": {"learn_alpha": False},
     "one alpha of 0.4": {"learn_alpha": False, "alpha": 0.4},
@@ -46,7 +47,7 @@ CHOICES = {
     "cost 128": {"cost": 128.0},
 }
 # Parameters that MedHDP has not, or whose values say something else.
-OF_MEDLDA = {"n_topics", "alpha", "learn_alpha", "first_sweeps", "first_batch_size"}
+OF_MEDLDA = {"n_topics", "alpha", "learn_alpha", "first_sweeps", "first_documents"}
 TESTED = ("topics alone", "defaults")
 CEILINGS = ("linear SVM, tf-idf", "PA, one pass, tf-idf")
 PEER = "tomotopy LDA, 40 topics, 200 sweeps"  # whose topics are compared, where it is installed
@@ -71,7 +72,7 @@ def measures(y: Any, said: Any) -> dict[str, float]:
 def run_ours(model: str, settings: dict[str, Any], data: Split, seed: int) -> dict[str, float]:
     """Learn in one pass and judge predictions, probabilities and topics."""
     begin = time.process_time()
-    fitted = MODELS[model](random_state=seed, **settings).fit(data.X, data.y)
+    fitted = made(MODELS[model], random_state=seed, **settings).fit(data.X, data.y)
     seconds = time.process_time() - begin
     expected = data.y_test if data.y.ndim == 2 else np.searchsorted(fitted.classes_, data.y_test)
     probability = fitted.predict_proba(data.X_test)

@@ -71,15 +71,17 @@ def add_rows(
     part: NDArray[np.float64],
     sign: float,
     grid: float,
-    sums: NDArray[np.float64],
-) -> bool: ...
+    ledger: NDArray[np.float64],
+    turn: int,
+) -> None: ...
 def add_counts(
     a: NDArray[np.float64],
     rows: NDArray[np.int64],
     counts: NDArray[np.int32],
     weight: float,
     grid: float,
-    sums: NDArray[np.float64],
+    ledger: NDArray[np.float64],
+    turn: int,
 ) -> None: ...
 
 # bindings_random.cpp

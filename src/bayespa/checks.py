@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+_MOST_THREADS = 4096
+
 
 def number_of_threads(n_jobs: int | None) -> int:
     """Turn scikit-learn's ``n_jobs`` into threads: None is 1, -1 all processors, -2 all but one.
@@ -18,8 +20,11 @@ def number_of_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ValueError(f"n_jobs is {n_jobs!r}; use None or 1 for one thread, -1 for all processors")
+    if not isinstance(n_jobs, Integral) or n_jobs == 0 or n_jobs > _MOST_THREADS:
+        raise ValueError(
+            f"n_jobs is {n_jobs!r}; use None or 1 for one thread, -1 for all processors, at most "
+            f"{_MOST_THREADS}"
+        )
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
@@ -45,7 +50,7 @@ def require_number(
     """
     is_number = isinstance(value, Integral if whole else Real)
     in_range = is_number and (value > low if open_ else value >= low) and value <= high
-    if not in_range or (np.isinf(value) and not infinite):
+    if not in_range or (value in (np.inf, -np.inf) and not infinite):
         kind = "a whole number" if whole else "a number" if infinite else "a finite number"
         top = "" if np.isinf(high) else f", at most {high:g}"
         raise ValueError(

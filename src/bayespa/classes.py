@@ -14,6 +14,16 @@ def some(values: NDArray[Any], most: int = 6) -> str:
     return shown if len(values) <= most else f"{shown}, ..."
 
 
+def require_classes(names: Any, *, ordered: bool = True) -> None:
+    """Raise a ValueError unless `names`, which came from a file, are two classes or more, all different."""
+    if not isinstance(names, np.ndarray) or names.ndim != 1 or names.dtype.kind not in "biufUO":
+        raise ValueError(f"classes_ is {type(names).__name__}, not an array of classes")
+    if len(names) < 2:
+        raise ValueError(f"there are {len(names)} classes; a classifier has two or more")
+    if len(set(names.tolist())) != len(names) or (ordered and not (names[:-1] < names[1:]).all()):
+        raise ValueError(f"classes_ is {some(names)}; classes must be different and in order")
+
+
 def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return, for each task of `classes`, the task before that it continues (-1: new) and with which sign.
 

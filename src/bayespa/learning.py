@@ -1,15 +1,16 @@
 """The BayesPA round and its loop, generic over a model (the paper's section 2).
 
-One round takes the posterior as the prior of a mini-batch, runs the model's *local step* (what the batch
-says, given the posterior) and adds the resulting statistics (the global update). Online learning, batch
-learning, several passes, forgetting: each is a way to feed or add statistics, and all of it is in this file.
-To learn a model of your own, write a class with a method `local_step` (see `Model`) and hand it to `learn`.
+A state is a value. A model *proposes* what a mini-batch adds to it: a pure function of the state, the batch
+and the index of the step, which may be computed anywhere. `apply` adds that and makes the next state, whole
+or not at all. Online learning, batch learning, several passes, forgetting: each is a way to feed or add
+statistics, and all of it is in this file. To learn a model of your own, write a class with a method `propose`
+(see `Learner`) and hand it to `learn`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -22,45 +23,69 @@ P_contra = TypeVar("P_contra", bound="Learnable[Any]", contravariant=True)
 
 
 class Learnable(Protocol[S_contra]):
-    """What a posterior must offer: statistics add and subtract. All of `bayespa.posteriors` do."""
+    """What a posterior must offer, as a value: nothing changes it. All of `bayespa.posteriors` do."""
 
-    def __iadd__(self, statistics: S_contra, /) -> Self:
-        """Learn `statistics`, in place where possible."""
-
-    def __isub__(self, statistics: S_contra, /) -> Self:
-        """Unlearn `statistics` that were added before."""
+    def changed(self, plus: S_contra | None = None, minus: S_contra | None = None) -> Self:
+        """Return self - minus + plus."""
 
     def discounted(self, rho: float, prior: Self, /) -> Self:
         """Forget: prior + rho (posterior - prior)."""
-
-    def copy(self) -> Self:
-        """Return a posterior with arrays of its own."""
 
 
 P = TypeVar("P", bound="Learnable[Any]")
 
 
 @dataclass(frozen=True)
-class Local(Generic[S]):
-    """What a local step found out about one mini-batch."""
+class State(Generic[P]):
+    """What was learned: a posterior, and how it came about."""
 
-    statistics: S  # to add to the posterior
+    posterior: P
+    version: int = 0  # goes up by one with every mini-batch
+    n_steps: int = 0  # local steps made, which address random numbers
+    n_examples: int = 0  # seen, each once however many passes there were
+
+
+@dataclass(frozen=True)
+class Step(Generic[S]):
+    """What a model proposes to add for one mini-batch."""
+
+    statistics: S
     objective: float  # this batch's part of what learning minimises
     n_examples: int
-
-    def after(self, before: Self) -> Self:
-        """Return what counts of this step if it repeats another: all of it, unless a subclass says less."""
-        return self
+    n_steps: int = 1  # local steps that it took
 
 
-class Model(Protocol[P_contra, B_contra, S]):
+@dataclass(frozen=True)
+class Before(Generic[S]):
+    """The step that a mini-batch taught last, which is to be replaced.
+
+    It is `kept` while the batch is learned again if there is nothing else to find latent variables with: if
+    the batch is all of the data, or if what it taught was a guess.
+    """
+
+    step: Step[S]
+    kept: bool = False
+
+    @property
+    def statistics(self) -> S:
+        """What the step added."""
+        return self.step.statistics
+
+    def out_of(self, posterior: P) -> P:
+        """Return the posterior to learn the batch with: without what it taught before, unless kept."""
+        return posterior if self.kept else posterior.changed(minus=self.statistics)
+
+
+class Learner(Protocol[P_contra, B_contra, S]):
     """What `rounds` and `learn` need of a model. It holds hyper-parameters and changes nothing."""
 
-    def local_step(self, posterior: P_contra, batch: B_contra, index: int) -> Local[S]:
-        """Return what `batch` adds to `posterior`.
+    def propose(
+        self, posterior: P_contra, batch: B_contra, index: int, before: Before[S] | None = None
+    ) -> Step[S]:
+        """Return what `batch` adds to `posterior`, in place of what it taught `before`.
 
         `index` counts the local steps made so far: draw random numbers by it, and every run gives the same
-        bits. The posterior is not to be written to.
+        bits.
         """
 
 
@@ -68,8 +93,8 @@ class Model(Protocol[P_contra, B_contra, S]):
 class Round(Generic[P, S]):
     """The state after a round, for progress reports, checkpoints and plots."""
 
-    posterior: P
-    local: Local[S]
+    state: State[P]
+    step: Step[S]
     pass_index: int
     batch_index: int
     n_batches: int | None  # None: a stream, whose length is not known
@@ -79,36 +104,54 @@ class Round(Generic[P, S]):
 Callback = Callable[[Round[Any, Any]], object]
 
 
+def apply(
+    state: State[P], step: Step[S], before: Before[S] | None = None, *, again: bool = False
+) -> State[P]:
+    """Return the state that has learned a step, in place of what its batch taught `before`.
+
+    If the batch was learned `again`, its examples were counted the first time.
+
+    Examples
+    --------
+    >>> from bayespa.posteriors import Dirichlet
+    >>> state = State(Dirichlet.prior(1, 2, eta=0.5))
+    >>> after = apply(state, Step(Dirichlet([[3, 1]]), objective=0.0, n_examples=1))
+    >>> after.posterior.concentration, after.version, state.version
+    (array([[3.5, 1.5]]), 1, 0)
+    """
+    return replace(
+        state,
+        posterior=state.posterior.changed(step.statistics, None if before is None else before.statistics),
+        version=state.version + 1,
+        n_steps=state.n_steps + step.n_steps,
+        n_examples=state.n_examples + (0 if again else step.n_examples),
+    )
+
+
 def rounds(
-    model: Model[P, B_contra, S],
-    posterior: P,
+    model: Learner[P, B_contra, S],
+    state: State[P],
     batches: Iterable[B_contra],
     *,
     n_passes: int = 1,
-    n_iterations: int = 1,
     discount: float = 1.0,
     prior: P | None = None,
     tol: float = 0.0,
-    start: int = 0,
-    replace: bool = True,
-    cavity: Callable[[P, S], P] | None = None,
-    begun: Sequence[S] = (),
+    replaces: bool = True,
+    guesses: Sequence[Step[S]] = (),
 ) -> Iterator[Round[P, S]]:
     """Learn mini-batch after mini-batch, and yield the state after each one.
 
     Parameters
     ----------
-    model : Model
+    model : Learner
         Gives the statistics of a mini-batch.
-    posterior : Learnable
-        Where to start. It is updated in place where its arrays can be written to; go on with the yielded one.
+    state : State
+        Where to start; it stays as it is.
     batches : iterable of mini-batches
         A stream for one pass; for more passes, something that can be iterated again (a list).
     n_passes : int
-        From the second pass on, what a mini-batch added before is subtracted first: no data counts twice.
-        See `cavity` for a mini-batch that is all of the data: batch learning.
-    n_iterations : int
-        How often the local step and the global update alternate within a round (the paper's I).
+        From the second pass on, what a mini-batch added before is replaced: no data counts twice.
     discount : float
         Below 1, forget: before each round the posterior goes back towards `prior` by this factor. One pass
         only.
@@ -117,16 +160,10 @@ def rounds(
     tol : float
         Stop when the objective, summed over a pass, changes by less than this relative to the pass before
         (the paper: 1e-4).
-    start : int
-        Index of the first local step; a model that goes on learning gives the number of steps made so far.
-    replace : bool
-        If false, later passes subtract nothing: for a model whose statistics are steps along a gradient.
-    cavity : callable, optional
-        Where one mini-batch is all of the data, what a later pass learns it with, made of the posterior and
-        of what the mini-batch has added. By default the posterior as it is, since else nothing would be left
-        to find latent variables with; `without` where there are none.
-    begun : sequence of statistics
-        Guesses of what the first mini-batches add, which are in `posterior`; each is replaced when its turn
+    replaces : bool
+        If false, later passes replace nothing: for a model whose statistics are steps along a gradient.
+    guesses : sequence of Step
+        Guesses of what the first mini-batches add, which the posterior has; each is replaced when its turn
         comes. Until then nothing is forgotten.
 
     Yields
@@ -135,19 +172,19 @@ def rounds(
 
     Examples
     --------
-    A model that counts words, whose local step is the count:
+    A model that counts words, whose step is the count:
 
     >>> from bayespa.posteriors import Dirichlet
     >>> class WordCounts:
-    ...     def local_step(self, posterior, batch, index):
-    ...         return Local(Dirichlet([batch]), objective=0.0, n_examples=1)
-    >>> for state in rounds(WordCounts(), Dirichlet.prior(1, 3, eta=0.5), [[1, 0, 2], [4, 0, 0]]):
-    ...     print(state.n_examples, state.posterior.concentration)
+    ...     def propose(self, posterior, batch, index, before=None):
+    ...         return Step(Dirichlet([batch]), objective=0.0, n_examples=1)
+    >>> for round in rounds(WordCounts(), State(Dirichlet.prior(1, 3, eta=0.5)), [[1, 0, 2], [4, 0, 0]]):
+    ...     print(round.n_examples, round.state.posterior.concentration)
     1 [[1.5 0.5 2.5]]
     2 [[5.5 0.5 2.5]]
     """
-    if n_passes < 1 or n_iterations < 1:
-        raise ValueError(f"n_passes is {n_passes} and n_iterations {n_iterations}; both must be at least 1")
+    if n_passes < 1:
+        raise ValueError(f"n_passes is {n_passes}; it must be at least 1")
     if not 0.0 < discount <= 1.0:
         raise ValueError(f"discount is {discount}; it must lie in (0, 1], where 1 forgets nothing")
     if discount < 1.0 and n_passes > 1:
@@ -159,102 +196,88 @@ def rounds(
     if n_passes > 1 and iter(batches) is batches:
         raise ValueError(f"n_passes is {n_passes} but the batches can be iterated only once; pass a list")
     n_batches = len(batches) if isinstance(batches, Sized) else None
-    whole = n_batches == 1
-    current: Any = posterior  # any: mypy knows no += of a type variable
-    learned = list(begun)  # what each batch added last, to be replaced when its turn comes again
-    index, n_examples, objective_before = start, 0, float("nan")
+    taught = list(guesses)  # by each batch when it was learned last
+    n_examples, objective_before = 0, float("nan")
     for pass_index in range(n_passes):
         objective = 0.0
         for batch_index, batch in enumerate(batches):
-            replaced = replace and batch_index < len(learned)
-            kept = whole or pass_index == 0  # while latent variables are found: they need something
-            if replaced and not kept:
-                current -= learned[batch_index]
-            if discount < 1.0 and prior is not None and not replaced:  # a guess is yet to be taken back
-                current = current.discounted(discount, prior)
-            again = replaced and whole and pass_index > 0
-            source = cavity(current, learned[batch_index]) if again and cavity else current
-            local = model.local_step(source, batch, index)
-            if replaced and kept:
-                current -= learned[batch_index]
-            current += local.statistics
-            for iteration in range(1, n_iterations):
-                repeated = model.local_step(current, batch, index + iteration).after(local)
-                current -= local.statistics
-                current += repeated.statistics
-                local = repeated
-            index += n_iterations
-            if replaced:
-                learned[batch_index] = local.statistics
-            elif replace and n_passes > 1:
-                learned.append(local.statistics)
-            n_examples += local.n_examples
-            objective += local.objective
-            yield Round(current, local, pass_index, batch_index, n_batches, n_examples)
+            before = None
+            if replaces and batch_index < len(taught):
+                before = Before(taught[batch_index], kept=n_batches == 1 or pass_index == 0)
+            elif discount < 1.0 and prior is not None:
+                state = replace(state, posterior=state.posterior.discounted(discount, prior))
+            step = model.propose(state.posterior, batch, state.n_steps, before)
+            state = apply(state, step, before, again=pass_index > 0)
+            if before is not None:
+                taught[batch_index] = step
+            elif replaces and n_passes > 1:
+                taught.append(step)
+            n_examples += step.n_examples
+            objective += step.objective
+            yield Round(state, step, pass_index, batch_index, n_batches, n_examples)
         if abs(objective - objective_before) < tol * abs(objective_before):
             return
         objective_before = objective
 
 
-def without(posterior: P, statistics: Any) -> P:
-    """Return a posterior that has unlearned `statistics`; the one given stays as it is."""
-    cavity: Any = posterior.copy()  # any: mypy knows no -= of a type variable, and so not what it returns
-    cavity -= statistics
-    return cavity  # type: ignore[no-any-return]
-
-
 @dataclass(frozen=True)
-class Learned(Generic[P]):
+class Result(Generic[P]):
     """The result of `learn`."""
 
-    posterior: P
+    state: State[P]
     objective: list[float]  # summed over each pass
     n_examples: int
 
+    @property
+    def posterior(self) -> P:
+        """The posterior of the state."""
+        return self.state.posterior
+
 
 def learn(
-    model: Model[P, B_contra, S],
+    model: Learner[P, B_contra, S],
     posterior: P,
     batches: Iterable[B_contra],
     *,
     callbacks: Iterable[Callback] = (),
     **options: Any,
-) -> Learned[P]:
-    """Run `rounds` to the end, calling every callback with each `Round`.
+) -> Result[P]:
+    """Run `rounds` from a posterior to the end, calling every callback with each `Round`.
 
     Parameters
     ----------
-    model, posterior, batches
+    model, batches
         As for `rounds`.
+    posterior : Learnable
+        Where to start; it stays as it is.
     callbacks : iterable of callables
         Each is called with the `Round` after every mini-batch; a callback that returns True stops the
         learning.
     **options
-        `n_passes`, `n_iterations`, `discount`, `prior`, `tol`, `start`, `replace`, `cavity` and `begun` of
-        `rounds`.
+        `n_passes`, `discount`, `prior`, `tol`, `replaces` and `guesses` of `rounds`.
 
     Returns
     -------
-    Learned
+    Result
 
     Examples
     --------
     >>> from bayespa.posteriors import Dirichlet
     >>> class WordCounts:
-    ...     def local_step(self, posterior, batch, index):
-    ...         return Local(Dirichlet([batch]), objective=float(sum(batch)), n_examples=1)
+    ...     def propose(self, posterior, batch, index, before=None):
+    ...         return Step(Dirichlet([batch]), objective=float(sum(batch)), n_examples=1)
     >>> result = learn(WordCounts(), Dirichlet.prior(1, 2, eta=1.0), [[1, 0], [4, 0]], n_passes=3)
     >>> result.posterior.concentration, result.objective
     (array([[6., 1.]]), [5.0, 5.0, 5.0])
     """
     callbacks = list(callbacks)
     objective: list[float] = []
-    n_examples = 0
-    for state in rounds(model, posterior, batches, **options):
-        if state.batch_index == 0:
+    state, n_examples = State(posterior), 0
+    for now in rounds(model, state, batches, **options):
+        if now.batch_index == 0:
             objective.append(0.0)
-        objective[-1] += state.local.objective
-        posterior, n_examples = state.posterior, state.n_examples
-        if any([callback(state) is True for callback in callbacks]):
+        objective[-1] += now.step.objective
+        state, n_examples = now.state, now.n_examples
+        if any([callback(now) is True for callback in callbacks]):
             break
-    return Learned(posterior, objective, n_examples)
+    return Result(state, objective, n_examples)

@@ -70,7 +70,7 @@ def test_kinds_of_models_and_labels(bayespa, papers, tmp_path, kind, target):
     settings = [] if kind == "linear" else ["--set", "multi_class=ovr"] if target == "class" else []
     command = ["train", tmp_path / "d.jsonl", "-o", model, "--model", kind, "--batch-size", 50, *settings]
     if kind != "linear":
-        command += ["--set", "first_batch_size=50"]
+        command += ["--set", "first_documents=50"]
     if kind == "medhdp":
         command += ["--set", "max_topics=12"]
     bayespa(*command, "--limit", 300, "--shuffle", 0)
@@ -91,7 +91,7 @@ def test_kinds_of_models_and_labels(bayespa, papers, tmp_path, kind, target):
         assert f"There are {len(estimator.topic_ids_)} topics after 300 documents." in page
         np.testing.assert_allclose(
             estimator.topic_tokens_,
-            (estimator.topic_word_ - estimator._value("eta")).sum(axis=1),
+            (estimator.topic_word_ - estimator.eta_).sum(axis=1),
             rtol=1e-3,
             atol=1.0,
         )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -60,13 +61,14 @@ def test_lines_for_people(bayespa, files, model):
 def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
     """Without shuffling, `train` is TextModel.learn on mini-batches, of which it keeps a history."""
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
-    bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3, "--set", "first_batch_size=256")
+    bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3, "--set", "first_documents=256")
     reading = {"label": "topic", "text": ["body"]}
-    model = package.TextModel(random_state=3, n_jobs=1, first_batch_size=256, reading=reading)
+    model = package.TextModel(random_state=3, n_jobs=1, expert={"first_documents": 256}, reading=reading)
     for start in range(0, 700, 256):
         texts, labels = zip(*papers[start : min(start + 256, 700)], strict=True)
         model.learn(texts, labels)
-    model.history = package.load(tmp_path / "a").history
+    of_stream = package.load(tmp_path / "a")._learned
+    model._learned = replace(model._learned, history=of_stream.history, run=of_stream.run)
     package.save(model, tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -190,6 +192,41 @@ class TestMalformed:
         assert "no field 'bdy', only 'body', 'topic'" in found.err
 
 
+class TestStreamsSurvive:
+    def lines(self, papers, n=600):
+        return [json.dumps({"body": text, "topic": label}) for text, label in papers[:n]]
+
+    @pytest.mark.parametrize("label", [1.5, ["a", "b"]])
+    def test_a_bad_label_is_left_out_and_named(self, bayespa, papers, tmp_path, label):
+        good = self.lines(papers)
+        bad = [*good[:400], json.dumps({"body": "some words", "topic": label}), *good[400:]]
+        command = ["--text", "body", "--label", "topic", "--shuffle", "0", "--topics", "4"]
+        for name, lines in ("good", good), ("bad", bad):
+            (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+            found = bayespa("train", tmp_path / f"{name}.jsonl", *command, "-o", tmp_path / name)
+        assert "bad.jsonl:401: its label is" in found.err
+        assert "1 malformed piece of input left out" in found.err
+        good, bad = (package.load(tmp_path / name).estimator for name in ("good", "bad"))
+        assert bad.posterior_ == good.posterior_
+        found = bayespa("train", tmp_path / "bad.jsonl", *command, "-o", tmp_path / "m", "--strict", code=1)
+        assert "bad.jsonl:401: its label is" in found.err
+
+    def test_what_was_learned_is_saved_whatever_ends_the_run(self, bayespa, papers, model, tmp_path):
+        path = tmp_path / "m"
+        path.write_bytes(model.read_bytes())
+        lines = "\n".join([*self.lines(papers, 300), '{"body": "some words", "topic": 1.5}'])
+        found = bayespa("update", path, "-", "--strict", "--batch-size", "64", input=lines, code=1)
+        assert "256 documents are learned" in found.err
+        assert package.load(path).estimator.n_documents_seen_ == 700 + 256
+
+    def test_the_data_are_not_replaced_by_the_model(self, bayespa, papers, tmp_path):
+        path = tmp_path / "x.jsonl"
+        path.write_text("\n".join(self.lines(papers)))
+        before = path.read_bytes()
+        assert "is one of the inputs" in bayespa("train", path, "-o", path, code=1).err
+        assert path.read_bytes() == before
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
@@ -203,7 +240,7 @@ class TestErrors:
             (["train", "{docs}", "-o", "{folder}/m", "--set", "cost=-1"], 1, "cost is -1"),
             (["train", "{docs}", "-o", "{folder}/m", "--set", "multi_class=x"], 1, "multi_class is 'x'"),
             (["train", "{docs}", "-o", "{folder}/m", "--set", "batch_size=x"], 1, "batch_size is 'x'"),
-            (["train", "{docs}", "-o", "{folder}/m", "--set", "first_batch_size=x"], 1, "size is 'x'; it"),
+            (["train", "{docs}", "-o", "{folder}/m", "--set", "first_documents=x"], 1, "documents is 'x'"),
             (["train", "{empty}", "-o", "{folder}/m"], 1, "no documents"),
             (["train", "{train}", "-o", "{folder}/m", "--text", "body", "--label", "none"], 1, "has a label"),
             (["train", "{one}", "-o", "{folder}/m"], 1, "two are needed"),
@@ -215,7 +252,7 @@ class TestErrors:
             (["evaluate", "{train}", "{train}"], 1, "not a model file"),
             (["evaluate", "{folder}/none", "{train}"], 2, "does not exist"),
             (["evaluate", "{model}", "{unlabelled}"], 1, "no document of the input has a label"),
-            (["update", "{model}", "{number}"], 1, "does not fit --target class"),
+            (["update", "{model}", "{number}"], 1, "number.jsonl:1: its label is 1.5, where labels"),
             (["explain", "{model}", "some text", "--target", "x"], 1, "the classes are"),
         ],
     )  # fmt: skip
@@ -311,7 +348,7 @@ def running(*arguments, stdin=os.devnull):
 
 def crash_command(files, path, *more):
     options = ("--text", "body", "--label", "topic", "--topics", "6", "--batch-size", "32", "--jobs", "1")
-    options += ("--set", "first_batch_size=32")
+    options += ("--set", "first_documents=32")
     return ["train", files / "train.jsonl", *options, "--checkpoint-every", 32, "-o", path, *more]
 
 
@@ -393,14 +430,40 @@ class TestCrashes:
         assert package.load(path).estimator.n_documents_seen_ == 800
 
     def test_resuming_with_other_documents_is_refused(self, bayespa, files, tmp_path):
+        path, data = tmp_path / "m", tmp_path / "data.jsonl"
+        data.write_bytes((files / "train.jsonl").read_bytes())
+        command = crash_command(files, path)
+        command[1] = data
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(package, "save", _fails_at_the_end(package.save, path))
+            assert "No space" in bayespa(*command, code=1).err
+        data.write_bytes((files / "test.jsonl").read_bytes())
+        assert "not those that the checkpoint was made from" in bayespa(*command, "--resume", code=1).err
+
+    def test_resuming_with_other_options_names_them(self, bayespa, files, tmp_path):
         path = tmp_path / "m"
         command = crash_command(files, path)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(package, "save", _fails_at_the_end(package.save, path))
-            assert "No space" in bayespa(*command, code=1).err
-        command[1] = files / "test.jsonl"
-        assert "not those that the checkpoint was made from" in bayespa(*command, "--resume", code=1).err
-        assert (tmp_path / "m.checkpoint").exists()
+            bayespa(*command, code=1)
+        checkpoint = path.with_name("m.checkpoint").read_bytes()
+        found = bayespa(*command, "--resume", "--set", "cost=50", "--model", "linear", code=2).err
+        assert "model was 'medlda' and is 'linear'" in found
+        assert "and is {'first_documents': 32, 'cost': 50}" in found
+        assert path.with_name("m.checkpoint").read_bytes() == checkpoint
+        bayespa(*command, "--resume")
+        assert not path.with_name("m.checkpoint").exists()
+
+    def test_a_finished_run_is_not_learned_twice(self, bayespa, files, model, tmp_path):
+        path = tmp_path / "m"
+        path.write_bytes(model.read_bytes())
+        command = ["update", path, files / "test.jsonl"]
+        bayespa(*command)
+        once = path.read_bytes()
+        bayespa(*command, "--resume")  # as after a kill between the last rename and the end
+        assert path.read_bytes() == once
+        bayespa(*command)
+        assert package.load(path).estimator.n_documents_seen_ == 1300
 
 
 def _fails_at_the_end(save, path):

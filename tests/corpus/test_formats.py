@@ -183,7 +183,7 @@ def test_globs_are_sorted_and_paths_keep_their_order(tmp_path):
         ("a.txt", {"separator": ""}, ValueError, "separator='' must not be empty"),
         ("a.txt", {"text": []}, ValueError, "text is empty"),
         ("a.txt", {"encoding": "utf-16"}, ValueError, "encoding='utf-16' cannot be cut .*iconv -f utf-16"),
-        ("a.txt", {"encoding": "klingon"}, LookupError, "klingon"),
+        ("a.txt", {"encoding": "klingon"}, ValueError, "klingon"),
     ],
 )
 def test_wrong_arguments_are_told_at_once(tmp_path, monkeypatch, paths, options, error, message):

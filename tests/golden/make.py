@@ -43,10 +43,13 @@ def models():
             vocabulary = OnlineVocabulary(30, min_count=2, fixed_width=kind == "linear")
             model = bayespa.TextModel(kind, vectorizer=vocabulary, **parameters)
             yield f"{kind}-{target}", model.learn(TEXTS, labels)
-    beside_words = bayespa.TextModel(
-        "medlda", vectorizer=OnlineVocabulary(30, min_count=2), **KINDS["medlda"]
-    )
-    yield "medlda-words", beside_words.learn(TEXTS, TARGETS["class"])
+    for name, kind, parameters in (
+        ("topics", "medlda", {"decides": "topics", "expert": {"rule": "averaging", "n_sweeps": 5}}),
+        ("one-vs-rest", "medhdp", {"multi_class": "ovr"}),
+    ):
+        vocabulary = OnlineVocabulary(30, min_count=2)
+        model = bayespa.TextModel(kind, vectorizer=vocabulary, **KINDS[kind], **parameters)
+        yield f"{kind}-{name}", model.learn(TEXTS, ["animals", "sky", "garden"] * 8)
     gibbs = bayespa.GibbsMedLDAClassifier(3, n_sweeps=8, burn_in=4, random_state=0)
     yield "gibbs-medlda", gibbs.fit(COUNTS, TARGETS["class"])
     yield "online-hdp", bayespa.OnlineHDP(max_topics=4, batch_size=8, random_state=0).fit(COUNTS)

@@ -81,7 +81,7 @@ def test_lemma_2_2_averaging_bayespa_is_online_pa(stream):
     X, y, classes, C, margin = stream
     expected = online_pa(X, signs_of(y, classes), C, margin)[-1]
     model = BayesPAClassifier(
-        classifier="averaging", weight_scale=1.0, batch_size=1, cost=C / 2, margin=margin, fit_intercept=False
+        rule="averaging", weight_scale=1.0, batch_size=1, cost=C / 2, margin=margin, fit_intercept=False
     )
     assert_close(model.partial_fit(X, y, classes).coef_, expected)
     assert (model.posterior_.precision == 1.0).all()
@@ -111,7 +111,7 @@ def test_regressors_are_online_pa_too(stream, variant):
     pa = PassiveAggressiveRegressor(C=C, epsilon=epsilon, loss=loss, fit_intercept=False).partial_fit(X, y)
     assert_close(pa.coef_, online_pa_regression(X, y, C, epsilon, variant))
     averaging = BayesPARegressor(
-        classifier="averaging",
+        rule="averaging",
         weight_scale=1.0,
         batch_size=1,
         cost=C / 2,
@@ -209,7 +209,7 @@ def test_a_hard_margin_mini_batch_meets_every_margin():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((40, 60))
     y = np.where(rng.random(40) < 0.5, "no", "yes")
-    model = BayesPAClassifier(classifier="averaging", cost=np.inf, batch_size=None, random_state=0).fit(X, y)
+    model = BayesPAClassifier(rule="averaging", cost=np.inf, batch_size=None, random_state=0).fit(X, y)
     assert (np.where(y == "yes", 1, -1) * model.decision_function(X) > 1 - 1e-6).all()
     assert np.isfinite(model.objective_)
     assert np.isfinite(model.predict_proba(X)).all()
@@ -217,7 +217,7 @@ def test_a_hard_margin_mini_batch_meets_every_margin():
 
 def test_a_hard_margin_that_cannot_be_met_warns():
     X, y = np.ones((4, 1)), np.array([0, 1, 0, 1])
-    model = BayesPAClassifier(classifier="averaging", cost=np.inf, batch_size=None)
+    model = BayesPAClassifier(rule="averaging", cost=np.inf, batch_size=None)
     with pytest.warns(
         ConvergenceWarning, match=r"mini-batch of 4 examples has not converged: a margin still moves by"
     ):

@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -90,7 +89,7 @@ def test_merging_two_halves_is_learning_both(case):
 
 @every_kind
 def test_the_laws_are_exact_where_numbers_are(prior):
-    prior = prior.copy() if prior is not PRIORS["bias"] else statistics(prior, 9)
+    prior = prior if prior is not PRIORS["bias"] else statistics(prior, 9)
     a, b, c = (statistics(prior, seed) for seed in range(3))
     assert (a + b) + c == a + (b + c)
     assert prior + a + b - a == prior + b
@@ -99,40 +98,21 @@ def test_the_laws_are_exact_where_numbers_are(prior):
 
 
 @every_kind
-def test_in_place_is_the_same_in_the_same_memory(prior):
+def test_learning_makes_another_posterior_and_leaves_the_first(prior):
     a, b = statistics(prior, 0), statistics(prior, 1)
-    posterior = (prior + a).copy()
-    before, arrays = posterior, posterior.to_arrays()
+    first = posterior = prior + a
     posterior += b
     assert posterior == prior + a + b
     posterior -= a
-    assert posterior == prior + a + b - a
-    assert posterior is before
-    assert all(posterior.to_arrays()[name] is array for name, array in arrays.items())
+    assert posterior == prior + a + b - a == (prior + a + b).changed(minus=a)
+    assert first == prior + a
+    assert first.changed() is first
 
 
 @every_kind
-def test_in_place_on_a_prior_leaves_the_prior_alone(prior):
-    expected, posterior = prior.copy(), prior
-    posterior += statistics(prior, 0)
-    assert prior == expected
-    assert posterior == expected + statistics(prior, 0)
-    posterior = prior
-    posterior -= statistics(prior, 0)
-    assert prior == expected
-    assert posterior == expected - statistics(prior, 0)
-
-
-def test_in_place_allocates_nothing_of_the_size_of_the_posterior():
-    prior = Dirichlet.prior(20, 5000, eta=0.5)
-    posterior, counts = prior.copy(), prior.copy()
-    tracemalloc.start()
-    posterior += counts
-    posterior -= counts
-    posterior += prior
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < counts.concentration.nbytes / 10
+def test_what_was_learned_is_replaced_in_one_step(prior):
+    a, b, c = (statistics(prior, seed) for seed in range(3))
+    assert (prior + a + b).changed(plus=c, minus=a) == prior + a + b - a + c
 
 
 @every_kind
@@ -140,7 +120,6 @@ def test_memory_order_survives_every_operation(prior):
     a = statistics(prior, 0)
     order = "c_contiguous" if isinstance(a, Gaussian) and a.structure == "full" else "f_contiguous"
     results = [
-        prior.copy(),
         prior + prior,
         prior + a,
         a - prior,
@@ -154,20 +133,12 @@ def test_memory_order_survives_every_operation(prior):
     for result in results:
         for array in result.to_arrays().values():
             assert getattr(array.flags, order)
-            assert array.flags.writeable
+            assert not array.flags.writeable
 
 
 def test_a_prior_costs_no_memory():
     for prior in (Dirichlet.prior(1000, 10**9, 0.1), Gaussian.prior(1000, 10**9, structure="diagonal")):
         assert all(array.strides == (0, 0) for array in prior.to_arrays().values())
-
-
-@every_kind
-def test_a_copy_shares_nothing(prior):
-    original = prior + statistics(prior, 0)
-    duplicate = original.copy()
-    duplicate += statistics(prior, 1)
-    assert original == prior + statistics(prior, 0)
 
 
 @every_kind
@@ -186,12 +157,12 @@ def test_pickles(prior):
 
 @every_kind
 def test_equality_is_exact(prior):
-    a = statistics(prior, 0)
-    b = a.copy()
+    a, b = statistics(prior, 0), statistics(prior, 0)
     assert a == b
-    array = next(iter(b.to_arrays().values()))
-    array.flat[0] = np.nextafter(array.flat[0], np.inf)
-    assert a != b
+    arrays = {name: array.copy() for name, array in b.to_arrays().items()}
+    first = next(iter(arrays.values()))
+    first.flat[0] = np.nextafter(first.flat[0], np.inf)
+    assert a != type(a)(**arrays)
     assert a != "a"
     assert all(prior is other or prior != other for other in PRIORS.values())
 
@@ -239,7 +210,7 @@ def test_what_does_not_fit_is_refused():
             call()
     shapes = r"concentration has shape \(2, 4\) in one Dirichlet and \(2, 5\) in the other.*extended\(prior\)"
     larger = Dirichlet.prior(2, 5, eta=0.5)
-    for operation in (dirichlet.__add__, dirichlet.copy().__isub__, dirichlet.kl):
+    for operation in (dirichlet.__add__, dirichlet.__sub__, dirichlet.kl):
         with pytest.raises(ValueError, match=shapes):
             operation(larger)
     with pytest.raises(ValueError, match=r"precision has shape \(2, 3, 3\) in one Gaussian and \(2,\)"):

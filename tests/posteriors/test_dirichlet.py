@@ -113,7 +113,9 @@ def test_new_words_are_as_the_prior_says():
 def test_improper_concentrations_have_no_expectations():
     topics = learned()
     assert topics.require_proper() is topics
-    topics.concentration[2, 7] = 0.0
+    concentration = topics.concentration.copy()
+    concentration[2, 7] = 0.0
+    topics = Dirichlet(concentration)
     message = "concentration of word 7 in topic 2 is 0.0, not positive; add statistics to a prior"
     for call in (
         topics.require_proper,

@@ -16,13 +16,14 @@ import pytest
 from click.testing import CliRunner
 from scipy import sparse
 
+from bayespa import MedHDPClassifier, MedLDAClassifier
 from bayespa.cli import main
 from bayespa.reproduce import EXPERIMENTS, figure_4, table_1
 from bayespa.reproduce.cells import Cell, Point, Run, code
 from bayespa.reproduce.data import LOADERS, load
 from bayespa.reproduce.drawing import MARKERS, OKABE_ITO, style_of
 from bayespa.reproduce.experiment import Plan
-from bayespa.reproduce.methods import METHODS, settings_of
+from bayespa.reproduce.methods import METHODS, made, settings_of
 from bayespa.reproduce.pages import _how as how
 from bayespa.reproduce.runner import finish
 from bayespa.reproduce.runs import Runs
@@ -179,7 +180,7 @@ def test_the_clock_stands_still_while_a_model_is_tried(monkeypatch):
     # A clock that ticks whenever it is read: at the start, and before and after each mini-batch is tried.
     ticks = iter(range(1000))
     monkeypatch.setattr("bayespa.reproduce.trial.time.process_time", lambda: float(next(ticks)))
-    settings = {"n_topics": 5, "batch_size": 25, "word_scale": 0.0}
+    settings = {"n_topics": 5, "batch_size": 25, "decides": "topics"}
     points = run(replace(CELL, settings=settings, tries=(0.25, 0.5, 0.75))).points
     assert [point.passes for point in points] == [0.25, 0.5, 0.75, 1.0]
     assert [point.seconds for point in points] == [1.0, 2.0, 3.0, 4.0]
@@ -316,5 +317,17 @@ def test_methods_are_told_apart_by_colour_and_by_marker():
 @pytest.mark.parametrize("preset", ["ours", "paper"])
 def test_settings_are_parameters_of_the_method(method, preset):
     settings = settings_of(method, preset, n_topics=8)
-    model = METHODS[method].make(**settings)
-    assert model.get_params().items() >= settings.items()
+    model = made(METHODS[method].kind, **settings)
+    assert {**model.get_params(), **(getattr(model, "expert", None) or {})}.items() >= settings.items()
+
+
+@pytest.mark.parametrize("paper", [MedLDAClassifier.paper(8), MedHDPClassifier.paper()])
+def test_the_paper_s_own_setting_is_one_call(paper):
+    """Its methods with the paper's settings, made of names and values, are that estimator."""
+    kind = type(paper)
+    (name,) = (name for name, method in METHODS.items() if method.kind is kind and method.online)
+    model = made(kind, **settings_of(name, "paper", n_topics=8))
+    assert model.get_params() == paper.get_params()
+    assert (model.cost_, model.margin, model.weight_scale_) == (1.0, 164.0, 1.0)
+    assert (model.decides, model.multi_class, model.eta_) == ("topics", "ovr", paper.eta)
+    assert model.expert_ == paper.expert_

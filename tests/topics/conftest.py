@@ -1,5 +1,6 @@
 """The models that the battery runs through, and a corpus to learn."""
 
+from dataclasses import fields
 from types import SimpleNamespace
 
 import joblib
@@ -8,27 +9,22 @@ import pytest
 
 from bayespa import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 from bayespa.datasets import make_topic_corpus
-from bayespa.posteriors import Joint
 
 # What a model is made of in the battery, given how many topics it may have (None: any number).
-HDP = {
-    "eta": 0.05,
-    "start_concentration": 100.0,
-    "first_batch_size": None,
-    "first_sweeps": 40,
-    "min_tokens": 0.0,
-}
+HDP = {"start_gamma": 100.0, "first_documents": None, "first_sweeps": 40, "min_tokens": 0.0}
 MODELS = {
-    MedLDAClassifier: lambda n: {"n_topics": n or 8, "batch_size": 64, "first_batch_size": 64},
-    MedHDPClassifier: lambda n: {"max_topics": n, "batch_size": 64, **HDP},
+    MedLDAClassifier: lambda n: {"n_topics": n or 8, "batch_size": 64, "expert": {"first_documents": 64}},
+    MedHDPClassifier: lambda n: {"max_topics": n, "batch_size": 64, "eta": 0.05, "expert": HDP},
     MedLDARegressor: lambda n: {"n_topics": n or 8},
-    MedHDPRegressor: lambda n: {"max_topics": n, **HDP},
+    MedHDPRegressor: lambda n: {"max_topics": n, "eta": 0.05, "expert": HDP},
 }
 
 
 def maker(model):
-    def make(topics=None, **parameters):
-        return model(**{"random_state": 0, **MODELS[model](topics), **parameters})
+    def make(topics=None, expert=None, **parameters):
+        known = MODELS[model](topics)
+        turned = {**known.get("expert", {}), **(expert or {})}
+        return model(**{"random_state": 0, **known, **parameters, "expert": turned})
 
     return make
 
@@ -59,7 +55,7 @@ def regressor(request):
 @pytest.fixture
 def state():
     """What a model has learned, as bytes."""
-    return lambda model: {name: array.tobytes() for name, array in model._posterior.to_arrays().items()}
+    return lambda model: {name: array.tobytes() for name, array in model.posterior_.to_arrays().items()}
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ def word_counts():
     """How often each word was learned, in all topics together, (W,)."""
 
     def word_counts(model):
-        prior = np.rint(model._value("eta") * 2**20) / 2**20
+        prior = np.rint(model.eta_ * 2**20) / 2**20
         return (model.topic_word_ - prior).sum(axis=0)
 
     return word_counts
@@ -75,10 +71,16 @@ def word_counts():
 
 @pytest.fixture
 def attributes():
-    """All else that `fit` sets, as a number."""
+    """All else that a model has learned, as a number."""
 
     def attributes(model):
         found = {name: value for name, value in vars(model).items() if name not in model.get_params()}
-        return joblib.hash({name: value for name, value in found.items() if not isinstance(value, Joint)})
+        learned = found.pop("_learned")
+        known = {field.name: getattr(learned, field.name) for field in fields(learned)}
+        state = known.pop("state")
+        known["losses"] = known["losses"].tolist()
+        known["features"] = vars(known["features"])
+        counted = state.version, state.n_steps, state.n_examples
+        return joblib.hash({**found, **known, "counted": counted})
 
     return attributes

@@ -11,27 +11,27 @@ from bayespa import MedLDAClassifier, MedLDARegressor
 from bayespa.inspect import npmi
 from bayespa.native.medlda import Documents
 from bayespa.native.random import permutation, subkey
-from bayespa.topics.batches import Batches
-from bayespa.topics.documents import Corpus
+from bayespa.topics.documents import Batches, Corpus
+from bayespa.topics.estimator import ORDER
 from bayespa.topics.first_look import answers, topics_by_labels, with_labels
-from bayespa.topics.transformer import ORDER
+from bayespa.topics.labels import Classes, Numbers
 
 LABELS = np.ones((6, 1), np.float32)
+FEW = {"first_sweeps": 5}
 
 
 def begun(counts, **parameters):
     """Return the guesses of mini-batches of two documents, as (K, W) arrays."""
-    settings = {"n_topics": 3, "batch_size": 2, "first_sweeps": 5, "random_state": 0}
+    settings = {"n_topics": 3, "batch_size": 2, "random_state": 0, "expert": FEW}
     estimator = MedLDAClassifier(**{**settings, **parameters})
-    model, corpus = estimator._model(1, "binary", 7), Corpus.of(counts, name="a test")
+    two = Classes(np.array([0, 1]), indicator=False)
+    model, corpus = estimator._made(two, key=7)["model"], Corpus.of(counts, name="a test")
     batches = Batches(corpus, LABELS[: len(corpus)], np.arange(len(corpus)), estimator.batch_size)
-    found = []
-    for guess in model.begin(batches):
-        posterior = model.prior(counts.shape[1]).copy()
-        prior = posterior["topics"].concentration.copy()
-        posterior += guess
-        found.append(posterior["topics"].concentration - prior)
-    return found
+    prior = model.prior(counts.shape[1])
+    return [
+        (prior + guess.statistics)["topics"].concentration - prior["topics"].concentration
+        for guess in model.guesses(batches)
+    ]
 
 
 def tokens(model):
@@ -45,7 +45,7 @@ def counts():
 
 
 def test_a_guess_has_the_words_of_its_mini_batch(counts):
-    guesses = begun(counts, first_batch_size=4)
+    guesses = begun(counts, expert={**FEW, "first_documents": 4})
     assert len(guesses) == 2
     for guess, documents in zip(guesses, (counts[:2], counts[2:4]), strict=True):
         assert_array_equal(guess.sum(axis=0), documents.sum(axis=0))
@@ -60,12 +60,12 @@ def test_fractions_count_by_their_weight(counts):
 @pytest.mark.parametrize(
     ("parameters", "sizes"),
     [
-        ({"first_batch_size": 5}, [2, 2]),  # whole mini-batches
-        ({"first_batch_size": 1}, [1]),  # or what there is of the first
+        ({"expert": {**FEW, "first_documents": 5}}, [2, 2]),  # whole mini-batches
+        ({"expert": {**FEW, "first_documents": 1}}, [1]),  # or what there is of the first
         ({"batch_size": None}, [6]),
-        ({"batch_size": None, "first_batch_size": 4}, [4]),
-        ({"first_sweeps": 0}, []),
-        ({"word_scale": 0.0, "first_sweeps": None}, []),
+        ({"batch_size": None, "expert": {**FEW, "first_documents": 4}}, [4]),
+        ({"expert": {"first_sweeps": 0}}, []),
+        ({"decides": "topics", "expert": None}, []),
         ({"multi_class": "ovr"}, []),
     ],
     ids=str,
@@ -131,23 +131,25 @@ def test_a_document_of_many_labels_has_each_once():
 
 
 def test_numbers_are_no_words(counts):
-    model = MedLDARegressor(3, first_sweeps=5, batch_size=2, random_state=0)._model(1, None, 7)
+    estimator = MedLDARegressor(3, expert={"first_sweeps": 5}, batch_size=2, random_state=0)
     batches = Batches(Corpus.of(counts, name="a test"), LABELS, np.arange(6), 2)
-    assert (
-        sum(piece.counts.sum() for guess in model.begin(batches) for piece in guess["topics"]) == counts.sum()
-    )
+    guesses = estimator._made(Numbers(1), key=7)["model"].guesses(batches)
+    pieces = [piece for guess in guesses for piece in guess.statistics["topics"]]
+    assert sum(piece.counts.sum() for piece in pieces) == counts.sum()
 
 
 def test_labels_tell_topics_apart_that_words_do_not():
     """Two kinds of documents have the same words; to the chain their labels are words that they have not."""
     rng = np.random.default_rng(0)
     X, y = rng.poisson(1.0, (200, 20)), np.arange(200) % 2
-    model = MedLDAClassifier(2, alpha=0.1, cost=1e-6, first_sweeps=50, random_state=0).fit(X, y)
+    model = MedLDAClassifier(2, alpha=0.1, cost=1e-6, expert={"first_sweeps": 50}, random_state=0).fit(X, y)
     assert model.alpha_.min() > 0.05  # both topics are in use
 
 
 def test_no_document_counts_twice(corpus):
-    model = MedLDAClassifier(5, batch_size=64, first_batch_size=300, random_state=0).fit(corpus.X, corpus.y)
+    model = MedLDAClassifier(5, batch_size=64, expert={"first_documents": 300}, random_state=0).fit(
+        corpus.X, corpus.y
+    )
     assert_allclose(tokens(model), corpus.X.sum())
     assert model.n_documents_seen_ == 700
     assert len(model.objective_) == 11
@@ -161,7 +163,7 @@ def test_the_bits_are_those_of_any_number_of_threads(corpus, state):
 
 
 def test_mini_batches_are_learned_together_or_not_at_all(corpus):
-    model, seen = MedLDAClassifier(5, batch_size=64, first_batch_size=300, random_state=0), []
+    model, seen = MedLDAClassifier(5, batch_size=64, expert={"first_documents": 300}, random_state=0), []
 
     def stop(round_):
         seen.append(model.n_documents_seen_)
@@ -169,7 +171,7 @@ def test_mini_batches_are_learned_together_or_not_at_all(corpus):
 
     model.fit(corpus.X, corpus.y, callback=stop)
     assert seen == [256]
-    order = permutation(subkey(model._key, ORDER), 700)
+    order = permutation(subkey(model._learned.key, ORDER), 700)
     assert_allclose(tokens(model), corpus.X[order[:256]].sum())  # of no other mini-batch is there a guess
 
 
@@ -187,7 +189,7 @@ def test_topics_hold_together():
     coherence = {
         sweeps: np.mean(npmi(model.topics(5, names), X, feature_names=names))
         for sweeps in (0, 50)
-        for model in [MedLDAClassifier(4, first_sweeps=sweeps, random_state=0).fit(X, y)]
+        for model in [MedLDAClassifier(4, expert={"first_sweeps": sweeps}, random_state=0).fit(X, y)]
     }
     assert coherence[50] > coherence[0] + 0.05
 
@@ -195,10 +197,11 @@ def test_topics_hold_together():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"first_batch_size": 0}, "first_batch_size is 0"),
+        ({"first_documents": 0}, "first_documents is 0"),
+        ({"first_documents": None}, "first_documents is None"),
         ({"first_sweeps": -1}, "first_sweeps is -1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(corpus, parameters, message):
     with pytest.raises(ValueError, match=message):
-        MedLDAClassifier(5, **parameters).fit(corpus.X, corpus.y)
+        MedLDAClassifier(5, expert=parameters).fit(corpus.X, corpus.y)

@@ -9,8 +9,10 @@ from scipy.special import gammaln
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayespa import GibbsMedLDAClassifier
+from bayespa.learning import Before
 from bayespa.topics.documents import Corpus
 from bayespa.topics.gibbs_medlda import GibbsMedLDA
+from bayespa.topics.part import Loss
 
 SHORT = {"n_topics": 6, "n_sweeps": 20, "burn_in": 12, "random_state": 0}
 
@@ -69,28 +71,20 @@ def test_chain_has_the_law_of_topics_and_weights():
     model = GibbsMedLDA(
         n_topics=2,
         alpha=ALPHA,
-        n_tasks=2,
         eta=ETA,
-        weight_scale=SCALE,
-        bias_scale=BIAS,
-        cost=COST,
-        margin=1.0,
-        regression=False,
-        averaging=False,
-        sampler="collapsed",
+        loss=Loss(2, cost=COST, margin=1.0, weight_scale=SCALE, bias_scale=BIAS),
         n_sweeps=1,
         burn_in=0,
-        label_free=0.0,
-        mean_topics=True,
         prediction_sweeps=2,
         key=1,
     )
     X = np.array([np.bincount(d, minlength=W) for d in DOCUMENTS])
     batch = Corpus.of(X, name="a test").batch(np.arange(len(X)), LABELS)
-    posterior, n, seen, weights = model.prior(W).copy(), 3000, dict.fromkeys(probability, 0), []
+    posterior, n, seen, weights = model.prior(W), 3000, dict.fromkeys(probability, 0), []
+    before = None
     for index in range(n):
-        chain = model.local_step(posterior, batch, index).statistics["chain"]
-        posterior.parts["chain"] = chain
+        step = model.propose(posterior, batch, index, before)
+        before, chain = Before(step, kept=True), step.carry
         seen[tuple(chain.topics[0].tolist())] += 1
         weights.append(chain.weights)
     # The law is the same if topics change names, which they seldom do; half of its states say it all.
@@ -186,7 +180,7 @@ def test_a_callback_sees_every_sweep_and_can_stop_the_chain(corpus):
     model.fit(corpus.X, corpus.y, callback=watch)
     assert len(scores) == 15
     assert scores[-1] > 0.85
-    assert "chain" not in model._posterior.parts
+    assert set(model.posterior_.parts) == {"topics", "weights", "temperature"}  # the chain is not kept
 
 
 def test_labels_come_in_after_half_of_the_burn_in(corpus):

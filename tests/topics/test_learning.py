@@ -20,10 +20,10 @@ NEGATIVE_DATA = {
 
 @parametrize_with_checks(  # few sweeps: conventions are not about how well topics are found
     [
-        MedLDAClassifier(first_sweeps=5),
+        MedLDAClassifier(expert={"first_sweeps": 5}),
         MedLDARegressor(),
-        MedHDPClassifier(first_sweeps=5, n_iterations=1),
-        MedHDPRegressor(first_sweeps=5),
+        MedHDPClassifier(expert={"first_sweeps": 5, "n_iterations": 1}),
+        MedHDPRegressor(expert={"first_sweeps": 5}),
     ],
     expected_failed_checks=lambda model: NEGATIVE_DATA if is_classifier(model) else {},
 )
@@ -39,13 +39,13 @@ def test_scikit_learn_conventions(estimator, check):
     [
         {},
         {"multi_class": "ovr"},
-        {"sampler": "augmented"},
-        {"classifier": "averaging"},
-        {"batch_size": None, "n_iterations": 12},
+        {"expert": {"sampler": "augmented"}},
+        {"expert": {"rule": "averaging"}},
+        {"batch_size": None, "expert": {"n_iterations": 12}},
         {"batch_size": None, "n_passes": 12, "cost": 256.0},
         {"n_passes": 3},
         {"discount": 0.98},
-        {"label_free": 0.0, "topic_estimate": "geometric"},
+        {"expert": {"label_free": 0.0, "topic_estimate": "geometric"}},
     ],
     ids=str,
 )
@@ -105,7 +105,9 @@ def test_learns_several_labels(classifier, multi_class):
     assert len(again.coef_) == len(model.coef_) == 3
 
 
-@pytest.mark.parametrize("parameters", [{}, {"classifier": "averaging"}, {"multi_class": "ovr"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"expert": {"rule": "averaging"}}, {"multi_class": "ovr"}], ids=str
+)
 def test_learns_targets(regressor, corpus, parameters):
     y = corpus.bunch.document_topic @ np.array([[1, -1, 2, -2, 0, 1], [0, 2, -1, 1, -1, -1]]).T
     y[::9, 0] = np.nan
@@ -180,7 +182,7 @@ def test_vocabulary_grows(classifier, corpus, word_counts):
 @pytest.mark.parametrize("multi_class", ["shared", "ovr"])
 def test_new_classes(classifier, corpus, multi_class):
     known = corpus.y != 1
-    model = classifier(multi_class=multi_class, prediction_sweeps=200)
+    model = classifier(multi_class=multi_class, expert={"prediction_sweeps": 200})
     model.partial_fit(corpus.X[known], corpus.y[known], classes=[0, 2])
     decision = model.decision_function(corpus.X_test)
     model.partial_fit(corpus.X[:0:-1][:1] * 0, [None], classes=[0, 1, 2])  # a document without a word
@@ -219,14 +221,23 @@ def test_new_labels(classifier):
         ([[1, 2]], [0, 1], {}, r"y has shape \(2,\); 1 documents"),
         ([[1, 2]], [[0, 1]], {}, "one class a document"),
         (np.zeros((0, 2)), [], {}, "minimum of 1 is required"),
-        ([[1, 2]], [0], {"n_sweeps": 0}, "n_sweeps is 0"),
-        ([[1, 2]], [0], {"burn_in": 4}, "burn_in is 4.* at most 3"),
+        ([[1, 2]], [0], {"expert": {"n_sweeps": 0}}, "n_sweeps is 0"),
+        ([[1, 2]], [0], {"expert": {"burn_in": 4}}, "burn_in is 4.* at most 3"),
         (["a text"], [0], {}, "bayespa.TextModel, which reads texts"),
         ([[1, 2]], [0], {"cost": float("inf")}, "cost is inf"),
+        ([[1, 2]], [0], {"margin": 0.0}, "margin is 0.0; it must be a finite number above 0"),
         ([[1, 2]], [0], {"eta": 1e-9}, "eta is 1e-09"),
         ([[1, 2]], [0], {"discount": 1.5}, "discount is 1.5"),
-        ([[1, 2]], [0], {"sampler": "exact"}, "'collapsed', 'augmented'"),
+        ([[1, 2]], [0], {"expert": {"sampler": "exact"}}, "'collapsed', 'augmented'"),
         ([[1, 2]], [0], {"n_jobs": 0}, "n_jobs is 0"),
+        (
+            [[1, 2]],
+            [0],
+            {"expert": {"sweeps": 3}},
+            "expert has 'sweeps', which Med.* does not know; it knows",
+        ),
+        ([[1, 2]], [0], {"expert": {"cost": 3.0}}, "expert has 'cost', which Med.* does not know"),
+        ([[1, 2]], [0], {"expert": "n_sweeps"}, "expert is 'n_sweeps'; use a dict"),
     ],
     ids=str,
 )
@@ -275,7 +286,9 @@ def test_odd_documents(classifier, word_counts):
 
 
 def test_a_count_of_a_million(classifier):
-    model = classifier(first_sweeps=2, prediction_sweeps=2).fit([[1_000_000, 1], [1, 2]], [0, 1])
+    model = classifier(expert={"first_sweeps": 2, "prediction_sweeps": 2}).fit(
+        [[1_000_000, 1], [1, 2]], [0, 1]
+    )
     assert model.topic_word_.sum() > 1_000_000
 
 

@@ -27,10 +27,12 @@ BATCH = 16
 DOCUMENTS = st.tuples(st.integers(0, 80), st.integers(1, 40)).map(lambda place: slice(place[0], sum(place)))
 MODELS = {
     "medlda": lambda: bayespa.MedLDAClassifier(
-        n_topics=4, batch_size=BATCH, first_batch_size=BATCH, first_sweeps=5, random_state=0
+        n_topics=4, batch_size=BATCH, expert={"first_documents": BATCH, "first_sweeps": 5}, random_state=0
     ),
     "medhdp": lambda: bayespa.MedHDPClassifier(
-        batch_size=BATCH, first_batch_size=None, first_sweeps=5, min_tokens=0.0, random_state=0
+        batch_size=BATCH,
+        expert={"first_documents": None, "first_sweeps": 5, "min_tokens": 0.0},
+        random_state=0,
     ),
 }
 
@@ -77,7 +79,7 @@ class Life(RuleBasedStateMachine):
         self.documents, self.learned = 40, True
 
     def held(self):
-        prior = np.rint(self.model._value("eta") * 2**20) / 2**20
+        prior = np.rint(self.model.eta_ * 2**20) / 2**20
         words = (self.model.topic_word_ - prior).sum(axis=0)
         return np.pad(words, (0, 40 - len(words)))
 
@@ -127,7 +129,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def both_are_alike(self):
         if self.learned:
-            mine, twins = (model._posterior.to_arrays() for model in (self.model, self.twin))
+            mine, twins = (model.posterior_.to_arrays() for model in (self.model, self.twin))
             assert {n: a.tobytes() for n, a in mine.items()} == {n: a.tobytes() for n, a in twins.items()}
 
     @invariant()

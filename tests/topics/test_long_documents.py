@@ -10,7 +10,7 @@ from scipy import sparse
 from bayespa import MedLDAClassifier
 from bayespa.native import medhdp, medlda
 from bayespa.native.medlda import Documents, Schedule, Tasks, Topics
-from bayespa.topics import sampling
+from bayespa.topics import part
 from bayespa.topics.documents import LONGEST, Corpus
 
 HUGE = 2**62 + 5
@@ -159,7 +159,7 @@ def fitted():
 def test_a_batch_that_is_too_large_is_sampled_in_pieces(monkeypatch, fitted, most):
     model, X, y = fitted
     whole = model.predict_proba(X)
-    monkeypatch.setattr(sampling, "MOST", most)
+    monkeypatch.setattr(part, "MOST", most)
     assert_array_equal(model.predict_proba(X), whole)
     again = MedLDAClassifier(n_topics=3, random_state=0).fit(X, y)
     assert_allclose(again.topic_word_.sum(axis=0), model.topic_word_.sum(axis=0), atol=1e-4)
@@ -178,11 +178,11 @@ def test_pieces_are_samples_of_the_same_documents(monkeypatch, most):
     topics = Topics(phi, np.full(3, 0.5, np.float32))
     tasks = Tasks(rng.normal(size=(1, 3)), 0.1 * np.eye(3)[None], labels, np.ones(1), 1.0)
     schedule = Schedule(2, 1, 3, 1, seed=5)
-    whole = sampling.sample(batch, topics, tasks, schedule)
-    monkeypatch.setattr(sampling, "MOST", most)
-    cut = sampling.sample(batch, topics, tasks, schedule, n_threads=2)
+    whole = part.sample(batch, topics, tasks, schedule)
+    monkeypatch.setattr(part, "MOST", most)
+    cut = part.sample(batch, topics, tasks, schedule, n_threads=2)
     assert (len(cut.counts) > 1) == (most < 10**4)
-    assert_array_equal(sum(piece.counts for piece in cut.counts), whole.counts[0].counts)
+    assert_array_equal(sum(counts for _, counts, _ in cut.counts), whole.counts[0][1])
     for phase in ("free", "labelled"):
         for field in fields(whole.free):
             a, b = (getattr(getattr(sampled, phase), field.name) for sampled in (cut, whole))

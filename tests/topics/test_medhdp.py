@@ -9,10 +9,12 @@ from scipy.optimize import linear_sum_assignment
 
 from bayespa import MedHDPClassifier, MedHDPRegressor
 from bayespa.datasets import make_topic_corpus
-from bayespa.posteriors import Gaussian, Sticks
+from bayespa.posteriors import Gaussian, Joint, Sticks
+from bayespa.topics.labels import Numbers
 from bayespa.topics.topic_sums import TopicStatistics
 
-SMALL = {"batch_size": 64, "first_batch_size": None, "first_sweeps": 40, "min_tokens": 0.0, "random_state": 0}
+EXPERT = {"first_documents": None, "first_sweeps": 40, "min_tokens": 0.0}
+SMALL = {"batch_size": 64, "expert": EXPERT, "random_state": 0}
 
 
 def by_id(model):
@@ -21,7 +23,7 @@ def by_id(model):
 
 def test_finds_how_many_topics_there_are():
     corpus = make_topic_corpus(3000, n_words=500, n_topics=10, n_labels=5, random_state=0)
-    model = MedHDPClassifier(eta=0.2, first_batch_size=1024, first_sweeps=150, random_state=0)
+    model = MedHDPClassifier(eta=0.2, expert={"first_documents": 1024, "first_sweeps": 150}, random_state=0)
     model.fit(corpus.data, corpus.target)
     assert 8 <= model.n_topics_ <= 14
     planted, found = corpus.topic_word.toarray(), model.components_
@@ -51,13 +53,13 @@ def test_topics_are_born_and_die(corpus):
     wide = corpus.X.copy()
     wide.resize(wide.shape[0], 2 * n_words)
     other = wide[:, np.arange(-n_words, n_words)]
-    ready = {**SMALL, "eta": 0.02, "stick_concentration": 20.0}
+    ready = {**SMALL, "eta": 0.02, "gamma": 20.0}
     model = MedHDPClassifier(**ready).partial_fit(wide, corpus.y, classes=[0, 1, 2])
     before = model.topic_ids_
     model.partial_fit(other, corpus.y)
     new = model.topic_ids_ > before.max()  # numbers are never used again
     assert new.sum() >= 3
-    model.set_params(discount=0.5, min_tokens=20.0)
+    model.set_params(discount=0.5, expert={**EXPERT, "min_tokens": 20.0})
     for _ in range(3):
         model.partial_fit(other, corpus.y)
     assert np.isin(model.topic_ids_, before).sum() < 0.5 * len(before)
@@ -76,7 +78,8 @@ def test_most_topics(corpus, multi_class):
 
 def test_small_topics_go(corpus):
     all_, large = (
-        MedHDPClassifier(**{**SMALL, "min_tokens": n}).fit(corpus.X, corpus.y) for n in (0.0, 1000.0)
+        MedHDPClassifier(**{**SMALL, "expert": {**EXPERT, "min_tokens": n}}).fit(corpus.X, corpus.y)
+        for n in (0.0, 1000.0)
     )
     threshold = 1e-3 * corpus.X.sum()  # a thousandth of all is enough for a topic to stay
     assert min(counts.sum() for counts in by_id(large).values()) >= 0.9 * threshold
@@ -84,7 +87,9 @@ def test_small_topics_go(corpus):
 
 
 def test_first_mini_batch_is_larger(corpus):
-    model = MedHDPClassifier(**{**SMALL, "first_batch_size": 200}).fit(corpus.X, corpus.y)
+    model = MedHDPClassifier(**{**SMALL, "expert": {**EXPERT, "first_documents": 200}}).fit(
+        corpus.X, corpus.y
+    )
     assert len(model.objective_) == 1 + 8  # 200 documents, then 64 at a time
     model.partial_fit(corpus.X, corpus.y)
     assert len(model.objective_) == 1 + 8 + 11
@@ -113,18 +118,15 @@ def test_weights_have_the_prior_of_a_bias(bias_scale):
     prior = Gaussian.prior(n_tasks, n_topics, scale=0.5, bias_scale=bias_scale)
     mean, covariance = (prior + Gaussian(shift, precision)).moments()
 
-    estimator = MedHDPRegressor(weight_scale=0.5, bias_scale=bias_scale)
-    model = estimator._model(n_tasks, None, 0).topics
-    posterior = model.prior(n_words=3)
+    estimator = MedHDPRegressor(weight_scale=0.5, expert={"bias_scale": bias_scale})
+    model = estimator._made(Numbers(n_tasks), key=0)["model"].topics
     both = np.hstack([np.eye(n_topics), np.ones((n_topics, 1))])  # z̄ and the 1 of the bias, given z̄
     ids, counts = np.arange(n_topics), np.ones((1, n_topics))
     tables = np.arange(n_topics, 0.0, -1.0)
-    posterior["topics"].add(
-        TopicStatistics(ids, np.array([1]), counts, tables, shift @ both, both.T @ precision @ both)
-    )
-    found = model.weights(posterior)
-    assert_allclose(found[0], mean, rtol=1e-9)
-    assert_allclose(found[1], covariance, rtol=1e-9)
+    learned = TopicStatistics(ids, np.array([1]), counts, tables, shift @ both, both.T @ precision @ both)
+    view = model.view(model.prior(n_words=3) + Joint(topics=[learned]))
+    assert_allclose(view.mean, mean, rtol=1e-9)
+    assert_allclose(view.covariance, covariance, rtol=1e-9)
 
 
 def test_merge_of_common_ancestor_goes_by_numbers(corpus):
@@ -154,8 +156,8 @@ def test_merge_of_strangers_joins_topics_that_are_alike(corpus):
 @pytest.mark.parametrize(
     ("multi_class", "values"),
     [
-        ("shared", {"eta": 0.05, "first_sweeps": 100, "start_concentration": 100.0, "cost": 64.0}),
-        ("ovr", {"eta": 0.45, "first_sweeps": 3, "start_concentration": 1000.0, "cost": 512.0}),
+        ("shared", {"eta": 0.05, "cost": 64.0, "expert": {"first_sweeps": 100, "start_gamma": 100.0}}),
+        ("ovr", {"eta": 0.45, "cost": 512.0, "expert": {"first_sweeps": 3, "start_gamma": 1000.0}}),
     ],
 )
 def test_none_stands_for_what_multi_class_needs(corpus, multi_class, values, state):
@@ -168,14 +170,14 @@ def test_none_stands_for_what_multi_class_needs(corpus, multi_class, values, sta
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"concentration": 0.0}, "concentration is 0"),
-        ({"stick_concentration": -1.0}, "stick_concentration is -1"),
+        ({"alpha": 0.0}, "alpha is 0"),
+        ({"gamma": -1.0}, "gamma is -1"),
         ({"max_topics": 0}, "max_topics is 0"),
-        ({"first_batch_size": 1.5}, "first_batch_size is 1.5"),
-        ({"first_sweeps": 0}, "first_sweeps is 0"),
-        ({"start_concentration": 0.0}, "start_concentration is 0"),
+        ({"expert": {"first_documents": 1.5}}, "first_documents is 1.5"),
+        ({"expert": {"first_sweeps": 0}}, "first_sweeps is 0"),
+        ({"expert": {"start_gamma": 0.0}}, "start_gamma is 0"),
         ({"eta": 0.0}, "eta is 0"),
-        ({"min_tokens": np.nan}, "min_tokens is nan"),
+        ({"expert": {"min_tokens": np.nan}}, "min_tokens is nan"),
     ],
     ids=str,
 )

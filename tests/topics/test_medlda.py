@@ -17,14 +17,18 @@ def test_number_of_topics_stays(corpus):
 
 
 def test_totals_of_topics_stay_exact(corpus):
-    model = MedLDAClassifier(n_topics=8, n_passes=3, n_sweeps=3, random_state=0).fit(corpus.X, corpus.y)
-    topics = model._posterior["topics"]
+    model = MedLDAClassifier(n_topics=8, n_passes=3, expert={"n_sweeps": 3}, random_state=0).fit(
+        corpus.X, corpus.y
+    )
+    topics = model.posterior_["topics"]
     assert_array_equal(topics.totals(), topics.concentration.sum(axis=1))
 
 
 @pytest.mark.parametrize("learn_alpha", [False, True])
 def test_a_document_without_words_has_the_shares_of_the_prior(corpus, learn_alpha):
-    model = MedLDAClassifier(n_topics=8, learn_alpha=learn_alpha, random_state=0).fit(corpus.X, corpus.y)
+    model = MedLDAClassifier(n_topics=8, expert={"learn_alpha": learn_alpha}, random_state=0).fit(
+        corpus.X, corpus.y
+    )
     shares = model.alpha_ / model.alpha_.sum()
     assert (np.ptp(shares) > 0.0) == learn_alpha
     assert_allclose(model.transform(corpus.X[:1] * 0), [shares])

@@ -12,10 +12,11 @@ from bayespa import MedHDPClassifier, OnlineHDP
 from bayespa.datasets import make_topic_corpus
 from bayespa.posteriors import Sticks
 
-SMALL = {"batch_size": 64, "first_batch_size": None, "first_sweeps": 40, "min_tokens": 0.0, "random_state": 0}
+EXPERT = {"first_documents": None, "first_sweeps": 40, "min_tokens": 0.0}
+SMALL = {"batch_size": 64, "expert": EXPERT, "random_state": 0}
 
 
-@parametrize_with_checks([OnlineHDP(first_sweeps=10)])
+@parametrize_with_checks([OnlineHDP(expert={"first_sweeps": 10})])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -23,7 +24,8 @@ def test_scikit_learn_conventions(estimator, check):
 def test_is_medhdp_of_documents_whose_labels_are_missing(corpus):
     """Its step is compared with enumeration in test_medhdp_exact.py; here it is the very same."""
     ours = OnlineHDP(**SMALL).partial_fit(corpus.X)
-    theirs = MedHDPClassifier(**ours.get_params(), n_iterations=1).partial_fit(corpus.X, classes=[0, 1, 2])
+    theirs = MedHDPClassifier(**{**ours.get_params(), "expert": {**EXPERT, "n_iterations": 1}})
+    theirs.partial_fit(corpus.X, classes=[0, 1, 2])
     assert_array_equal(ours.topic_word_, theirs.topic_word_)
     assert_array_equal(ours.topic_ids_, theirs.topic_ids_)
     assert_array_equal(ours.transform(corpus.X_test), theirs.transform(corpus.X_test))
@@ -33,7 +35,7 @@ def test_is_medhdp_of_documents_whose_labels_are_missing(corpus):
 
 def test_finds_planted_topics_and_their_number():
     corpus = make_topic_corpus(2000, n_words=500, n_topics=8, n_labels=4, random_state=0)
-    model = OnlineHDP(eta=0.2, first_batch_size=1024, random_state=0).fit(corpus.data)
+    model = OnlineHDP(eta=0.2, expert={"first_documents": 1024}, random_state=0).fit(corpus.data)
     assert 7 <= model.n_topics_ <= 12
     planted, found = corpus.topic_word.toarray(), model.components_
     cosine = planted @ found.T / np.linalg.norm(planted, axis=1)[:, None] / np.linalg.norm(found, axis=1)
@@ -67,7 +69,7 @@ def test_threads_do_not_change_a_bit(corpus, state, n_jobs):
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
-    [({"concentration": 0.0}, "concentration"), ({"max_topics": 0}, "max_topics"), ({"eta": 0.0}, "eta")],
+    [({"alpha": 0.0}, "alpha"), ({"max_topics": 0}, "max_topics"), ({"eta": 0.0}, "eta")],
 )
 def test_refuses(corpus, parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -11,12 +11,11 @@ from bayespa.posteriors import Categorical, Columns, Dirichlet, Joint
 from bayespa.reference import dual as reference
 from bayespa.topics.calibration import (
     TEMPERATURES,
-    calibrated,
+    Calibration,
     evidence,
     offset,
     probabilities,
     temperature,
-    uncalibrated,
 )
 from bayespa.topics.documents import Corpus
 from bayespa.topics.labels import Classes, label_array
@@ -233,10 +232,11 @@ def test_labels_are_given_as_often_as_they_are_there():
     margin, true = rng.normal(-1.0, 0.5, size=(2000, 30)), -0.25
     labels = np.where(margin + rng.normal(0.0, 0.1, margin.shape) > true, 1, -1).astype(np.float32)
     labels[:, 0] = np.nan
-    model = Joint(**uncalibrated("labels"))
+    calibration = Calibration("labels", enough=32)
+    model = Joint(**calibration.prior())
     for index in range(20):
         rows = slice(100 * index, 100 * index + 100)
-        model += Joint(**calibrated("labels", model, margin[rows], labels[rows], index, enough=32))
+        model += Joint(**calibration.propose(model, margin[rows], labels[rows], index))
     given, known = margin > offset(model), ~np.isnan(labels)
     assert_allclose(given[known].sum(), (labels > 0).sum(), rtol=0.1)
     assert_allclose(offset(model), true, atol=0.1)
@@ -266,13 +266,14 @@ def test_categorical_learns_by_addition():
 def test_totals_are_kept_only_where_exact():
     rng = np.random.default_rng(0)
     for scale, exact in ((2.0**-20, True), (0.1, False)):
-        topics = Dirichlet.prior(3, 50, 2.0**-6).copy()
-        topics.totals()
+        topics = Dirichlet.prior(3, 50, 2.0**-6)
         for _ in range(20):
+            topics.totals()
             words = rng.permutation(50)[:10]
             topics += Columns(words, Dirichlet(rng.integers(0, 1000, (3, 10)) * scale))
-        assert (topics._totals is not None) == exact
-        assert_array_equal(topics.totals(), topics.concentration.sum(axis=1))
+            assert_array_equal(topics.totals(), topics.concentration.sum(axis=1))
+        (table,) = topics._tables
+        assert (topics._base is not None and bool(table.ledger[1])) == exact
     topics *= 2.0
     assert_array_equal(topics.totals(), topics.concentration.sum(axis=1))
 

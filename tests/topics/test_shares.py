@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bayespa import MedLDAClassifier, MedLDARegressor
 from bayespa.topics.documents import Corpus
-from bayespa.topics.medlda_model import TABLES
+from bayespa.topics.labels import Classes
+from bayespa.topics.medlda import TABLES
 
 
 def everywhere_and_nowhere(n=400, seed=0):
@@ -20,7 +21,7 @@ def everywhere_and_nowhere(n=400, seed=0):
 def test_expected_tables_are_those_of_the_restaurant(scale):
     """The i-th word of a topic in a document opens a table with probability α / (α + i)."""
     held = np.array([[5, 0, 2], [0, 1, 7]])
-    model = MedLDAClassifier(3)._model(1, "binary", 0).topics
+    model = MedLDAClassifier(3)._made(Classes(np.array([0, 1]), indicator=False), key=0)["model"].topics
     alpha = np.array([0.2, 1.0, 1.8])
     batch = Corpus.of(np.array([[3, 4], [8, 0]]), name="a test").batch(
         np.arange(2), np.ones((2, 1), np.float32)
@@ -34,7 +35,7 @@ def test_expected_tables_are_those_of_the_restaurant(scale):
 
 def test_a_topic_of_most_documents_has_the_largest_alpha():
     X, y = everywhere_and_nowhere()
-    model = MedLDAClassifier(4, first_sweeps=30, batch_size=50, random_state=0).fit(X, y)
+    model = MedLDAClassifier(4, expert={"first_sweeps": 30}, batch_size=50, random_state=0).fit(X, y)
     common = model.components_[:, :10].sum(axis=1).argmax()
     assert model.alpha_.argmax() == common
     assert model.alpha_[common] > 2.0 * np.delete(model.alpha_, common).max()
@@ -50,8 +51,8 @@ def test_before_documents_all_are_alike():
 
 def test_what_is_known_of_shares_grows_by_the_tables_of_documents():
     X, y = everywhere_and_nowhere(100)
-    model = MedLDAClassifier(4, first_sweeps=0, random_state=0).fit(X, y)
-    tables = model._posterior["shares"].concentration - TABLES
+    model = MedLDAClassifier(4, expert={"first_sweeps": 0}, random_state=0).fit(X, y)
+    tables = model.posterior_["shares"].concentration - TABLES
     assert (tables > 0.0).all()
     assert 100 < tables.sum() < X.sum()
 
@@ -62,7 +63,7 @@ def test_passes_replace_what_they_taught():
     sums = [
         MedLDAClassifier(4, n_passes=n, batch_size=25, random_state=0)
         .fit(X, y)
-        ._posterior["shares"]
+        .posterior_["shares"]
         .concentration.sum()
         for n in (1, 3)
     ]
@@ -73,11 +74,11 @@ def test_passes_replace_what_they_taught():
     ("model", "learned"),
     [
         (MedLDAClassifier(), True),
-        (MedLDAClassifier(word_scale=0.0), False),
+        (MedLDAClassifier(decides="topics"), False),
         (MedLDAClassifier(multi_class="ovr"), False),
-        (MedLDAClassifier(learn_alpha=False), False),
+        (MedLDAClassifier(expert={"learn_alpha": False}), False),
         (MedLDARegressor(), False),
-        (MedLDARegressor(learn_alpha=True), True),
+        (MedLDARegressor(expert={"learn_alpha": True}), True),
     ],
     ids=repr,
 )
@@ -91,12 +92,12 @@ def test_where_shares_are_learned(model, learned):
 def test_models_of_strangers_are_merged_with_their_shares():
     X, y = everywhere_and_nowhere()
     one, other = (
-        MedLDAClassifier(4, first_sweeps=30, random_state=seed).fit(X[rows], y[rows])
+        MedLDAClassifier(4, expert={"first_sweeps": 30}, random_state=seed).fit(X[rows], y[rows])
         for seed, rows in ((0, np.s_[:200]), (1, np.s_[200:]))
     )
-    known = one._posterior["shares"].concentration.sum() + other._posterior["shares"].concentration.sum()
+    known = one.posterior_["shares"].concentration.sum() + other.posterior_["shares"].concentration.sum()
     merged = one.merge(other)
-    assert_allclose(merged._posterior["shares"].concentration.sum(), known - 4 * TABLES)
+    assert_allclose(merged.posterior_["shares"].concentration.sum(), known - 4 * TABLES)
     assert merged.alpha_.argmax() == merged.components_[:, :10].sum(axis=1).argmax()
 
 
@@ -105,11 +106,11 @@ def test_it_cannot_be_changed_while_learning():
     model = MedLDAClassifier(3, random_state=0).fit(X, y)
     before = model.alpha_
     with pytest.raises(ValueError, match="learn_alpha was True when learning began; set it back, or fit"):
-        model.set_params(learn_alpha=False).partial_fit(X, y)
-    assert_array_equal(model.set_params(learn_alpha=True).alpha_, before)
+        model.set_params(expert={"learn_alpha": False}).partial_fit(X, y)
+    assert_array_equal(model.set_params(expert={"learn_alpha": True}).alpha_, before)
 
 
 def test_what_makes_no_sense_is_refused():
     X, y = everywhere_and_nowhere(60)
     with pytest.raises(ValueError, match="learn_alpha is 'yes'"):
-        MedLDAClassifier(3, learn_alpha="yes").fit(X, y)
+        MedLDAClassifier(3, expert={"learn_alpha": "yes"}).fit(X, y)

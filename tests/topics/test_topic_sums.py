@@ -1,5 +1,7 @@
 """Sums by topic: births, deaths and replays against a dictionary that does the same."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -72,37 +74,42 @@ def test_births_deaths_and_replays(seed):
     for _ in range(60):
         if learned and rng.random() < 0.4:
             piece = learned.pop(rng.integers(len(learned)))
-            sums -= [piece]
+            sums = sums.changed(minus=[piece])
             slow.learn(piece, -1)
         else:
             old = rng.permutation(sums.ids)[: rng.integers(0, 1 + len(sums.ids))]
             new = sums.next_id + np.arange(rng.integers(0, 4))
             rest = np.setdiff1d(sums.ids, old)
             piece = statistics(rng, [*old, *new], rest[: int(rng.random() < 0.3)])
-            sums += [piece]
+            sums = sums.changed(plus=[piece])
             slow.learn(piece)
             learned.append(piece)
         assert_agree(sums, slow)
     again = TopicSums.from_arrays(sums.to_arrays())
-    assert again == sums == sums.copy()
+    assert again == sums == copy(sums)
     for piece in learned:
-        sums -= [piece]
+        sums = sums.changed(minus=[piece])
     assert not len(sums.ids)
     assert sums.next_id == again.next_id
+
+
+def memory(sums):
+    """Return where the largest of the arrays is."""
+    return sums._counts.__array_interface__["data"][0]
 
 
 def test_room_grows_and_shrinks_rarely():
     """A thousand births one by one, then as many deaths: the arrays are copied a few times only."""
     rng, sums = np.random.default_rng(0), TopicSums(W, T)
-    copies, array = 0, sums._precision
+    copies, address = 0, memory(sums)
     for k in range(400):
-        sums += [statistics(rng, [k])]
-        copies, array = copies + (sums._precision is not array), sums._precision
+        sums = sums.changed(plus=[statistics(rng, [k])])
+        copies, address = copies + (memory(sums) != address), memory(sums)
     assert copies < 20
     assert len(sums._ids) < 2 * 400
     for k in range(399):
-        sums.remove(np.array([k]))
-        copies, array = copies + (sums._precision is not array), sums._precision
+        sums = sums.changed(plus=[statistics(rng, [399], removed=[k])])
+        copies, address = copies + (memory(sums) != address), memory(sums)
     assert copies < 30
     assert len(sums._ids) == ROOM
     assert sums.ids.tolist() == [399]
@@ -112,18 +119,16 @@ def test_what_holds_nothing_is_not_born():
     sums = TopicSums(W, T)
     born = statistics(np.random.default_rng(0), [0, 1])
     born.counts[:, 1] = 0.0
-    sums += [born]
+    sums = sums.changed(plus=[born])
     assert sums.ids.tolist() == [0]
     assert sums.next_id == 2
 
 
 def test_discount_and_merge():
     rng = np.random.default_rng(0)
-    base = TopicSums(W, T)
-    base += [statistics(rng, [0, 1])]
-    left, right = base.copy(), base.copy()
-    left += [statistics(rng, [1, 2])]
-    right += [statistics(rng, [0, 1, 3])]
+    base = TopicSums(W, T).changed(plus=[statistics(rng, [0, 1])])
+    left = base.changed(plus=[statistics(rng, [1, 2])])
+    right = base.changed(plus=[statistics(rng, [0, 1, 3])])
     merged = left.merge(right, base)
     assert sorted(merged.ids) == [0, 1, 2, 3]
     assert merged.tokens.sum() == left.tokens.sum() + right.tokens.sum() - base.tokens.sum()
@@ -135,8 +140,8 @@ def test_discount_and_merge():
 
 
 def test_words_tasks_and_names():
-    rng, sums = np.random.default_rng(0), TopicSums(W, T)
-    sums += [statistics(rng, [0, 1, 2])]
+    rng = np.random.default_rng(0)
+    sums = TopicSums(W, T).changed(plus=[statistics(rng, [0, 1, 2])])
     grown = sums.grown(W + 2, np.array([1, -1, 1]), np.array([1.0, 1.0, -1.0]))
     shift, precision = sums.weights()
     assert grown.counts().shape == (W + 2, 3)

@@ -36,7 +36,9 @@ def test_prediction_ignores_its_company(classifier, corpus):
     assert_array_equal(model.decision_function(np.asfortranarray(dense.astype(np.float32))), together)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"multi_class": "ovr"}, {"classifier": "averaging"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"multi_class": "ovr"}, {"expert": {"rule": "averaging"}}], ids=str
+)
 def test_same_bits_for_any_threads_and_instructions(classifier, corpus, parameters, monkeypatch, state):
     def learn(n_jobs):
         model = classifier(n_jobs=n_jobs, **parameters).fit(corpus.X[:300], corpus.y[:300])
@@ -107,12 +109,25 @@ def test_probabilities_are_calibrated(classifier):
 @pytest.mark.parametrize("multi_class", ["shared", "ovr"])
 def test_evidence_of_calibration_is_older_than_the_labels(classifier, corpus, multi_class, state):
     """A second iteration knows the labels; what it would predict is no evidence of how predictions fare."""
-    once = classifier(multi_class=multi_class, n_iterations=1).fit(corpus.X[:128], corpus.y[:128])
-    twice = copy.deepcopy(once).set_params(n_iterations=2)
+    once = classifier(multi_class=multi_class, expert={"n_iterations": 1}).fit(corpus.X[:128], corpus.y[:128])
+    twice = copy.deepcopy(once).set_params(expert={**once.expert, "n_iterations": 2})
     for model in (once, twice):
         model.partial_fit(corpus.X[128:192], corpus.y[128:192])
     assert state(once) != state(twice)
-    assert once._posterior["temperature"] == twice._posterior["temperature"]
+    assert once.posterior_["temperature"] == twice.posterior_["temperature"]
+
+
+def test_parameters_set_later_are_those_of_answers(classifier, corpus):
+    """However they are set: a dict of what experts turn may be changed in place."""
+    model = classifier(expert={"prediction_sweeps": 8}).fit(corpus.X[:100], corpus.y[:100])
+    few = model.decision_function(corpus.X_test)
+    many = copy.deepcopy(model).set_params(expert={**model.expert, "prediction_sweeps": 40})
+    assert (many.decision_function(corpus.X_test) != few).any()
+    model.expert["prediction_sweeps"] = 40
+    assert_array_equal(model.decision_function(corpus.X_test), many.decision_function(corpus.X_test))
+    model.expert["prediction_sweeps"] = 1
+    with pytest.raises(ValueError, match="prediction_sweeps is 1"):
+        model.predict(corpus.X_test)
 
 
 # What a model shows
@@ -232,7 +247,8 @@ def test_pipelines(classifier):
 
 
 def test_grid_search_clone_and_joblib(classifier, corpus, tmp_path, state):
-    search = GridSearchCV(classifier(), {"n_sweeps": [3, 4]}, cv=2).fit(corpus.X[:200], corpus.y[:200])
+    experts = [{**classifier().expert, "n_sweeps": n} for n in (3, 4)]
+    search = GridSearchCV(classifier(), {"expert": experts}, cv=2).fit(corpus.X[:200], corpus.y[:200])
     assert search.best_score_ > 0.6
     model = classifier(cost=100.0).fit(corpus.X, corpus.y)
     assert clone(model).get_params() == model.get_params()
@@ -270,7 +286,7 @@ def ctrl_c():
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_leaves_the_batches_done(classifier, corpus, monkeypatch, state):
-    """Ctrl-C during the fourth mini-batch: it is finished, and the model is that of four."""
+    """Ctrl-C when the fourth mini-batch is learned and reported: the model is that of four."""
     model, reports = classifier(verbose=2), []
     monkeypatch.setattr(
         "builtins.print", lambda line: (reports.append(line), len(reports) == 4 and _interrupt())

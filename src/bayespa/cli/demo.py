@@ -1,4 +1,4 @@
-"""``bayespa demo``: one pass over a stream of arXiv abstracts, and a report on what was learnt."""
+"""``bayespa demo``: one pass over a stream of arXiv abstracts, and a report on what was learned."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def demo(output: Path, seed: int, quick: bool) -> None:
         feature_names=words,
         progress=progress,
         references={name: accuracy[name] for name in (SVM, MAJORITY)},
-        title="arXiv abstracts, learnt in one pass",
+        title="arXiv abstracts, learned in one pass",
         summary=f"A max-margin topic model (online MedLDA) read {len(train.y):,} abstracts once, in order of "
-        f"time, a quarter together and then {BATCH_SIZE} at a time, in {seconds:.2f} seconds, and learnt "
+        f"time, a quarter together and then {BATCH_SIZE} at a time, in {seconds:.2f} seconds, and learned "
         f"topics that tell {len(model.classes_)} categories apart. Here are the {len(test.y):,} abstracts "
-        "that follow, which it never learnt. The linear SVM has read all abstracts as often as it liked, "
+        "that follow, which it never learned. The linear SVM has read all abstracts as often as it liked, "
         "with TF-IDF weights.",
     )
     click.echo(f"\nreport: {path}")
@@ -82,7 +82,7 @@ def load(subset: str, every: int, count: Any) -> Papers:
 
 
 def learn(model: Any, papers: Papers) -> Iterator[Progress]:
-    """Learn mini-batches in the order of the stream, predicting each but the first before it is learnt.
+    """Learn mini-batches in the order of the stream, predicting each but the first before it is learned.
 
     The first is a quarter of all, because topics are looked for in it.
     """
@@ -96,7 +96,7 @@ def learn(model: Any, papers: Papers) -> Iterator[Progress]:
 
 def learn_aloud(model: Any, papers: Papers) -> tuple[list[Progress], float]:
     """Learn, print how it goes, and return that and the seconds of one pass, predictions included."""
-    click.echo("  learnt   accuracy on the next batch, before it is learnt")
+    click.echo("  learned   accuracy on the next batch, before it is learned")
     progress = []
     start = time.perf_counter()
     for step in learn(model, papers):
@@ -117,7 +117,7 @@ def compare(model: Any, train: Papers, test: Papers, seed: int) -> dict[str, flo
 
 
 def show(model: Any, test: Papers, words: NDArray[Any], accuracy: dict[str, float]) -> None:
-    """Print how well the model predicts, what it has learnt, and why it is so sure once."""
+    """Print how well the model predicts, what it has learned, and why it is so sure once."""
     click.echo(f"\naccuracy on the {len(test.y):,} abstracts that follow")
     for name, value in accuracy.items():
         click.echo(f"  {name:20} {value:.3f}")

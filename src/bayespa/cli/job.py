@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import bayespa
-from bayespa.cli.options import Reading, show
+from bayespa.cli.options import Reading, load_text_model, show
 from bayespa.cli.progress import Line, count_documents
 from bayespa.corpus import Document
 from bayespa.corpus.sources import expand
@@ -19,12 +19,72 @@ from bayespa.text.model import TextModel
 from bayespa.text.stream import Interrupted, Interrupts, StreamRun, learn_stream
 
 
+def require_output(path: Path, inputs: tuple[str, ...]) -> None:
+    """Raise an error unless a model can be written to `path`, which must not be one of the inputs."""
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(
+            f"{str(path.parent)!r} is a folder that you cannot write to; use another for {path.name}"
+        )
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is not a file that a model could replace")
+    for source in () if inputs == ("-",) else expand(inputs):
+        if path.exists() and os.path.exists(source.path) and os.path.samefile(path, source.path):
+            raise ValueError(f"{path} is one of the inputs, which the model would replace; use another name")
+
+
+def resumed(
+    checkpoint: Path, finished: Path, jobs: int, options: dict[str, Any], given: set[str]
+) -> tuple[TextModel, dict[str, Any]] | None:
+    """Return the model of a run that broke off or is finished, and how it was started; None: there is none.
+
+    Parameters
+    ----------
+    checkpoint, finished : Path
+        Where it would be.
+    jobs : int
+    options : dict
+        How the run is to be started now, in plain data.
+    given : set of str
+        Those of them that the command line names: they must be as they were.
+    """
+    for path in (checkpoint, finished):
+        model = load_text_model(path, jobs) if path.exists() else None
+        if model is None or model.run is None:
+            continue
+        before = model.run.get("started") or {}
+        same = all(before.get(name, options[name]) == options[name] for name in ("command", "inputs"))
+        if path == finished and not same:
+            continue  # what is there is the result of another run
+        differ = [
+            f"{name} was {before[name]!r} and is {options[name]!r}"
+            for name in options
+            if name in before and before[name] != options[name] and name in {"command", "inputs", *given}
+        ]
+        if differ:
+            raise click.UsageError(
+                f"--resume goes on with the run of {path}, but that was another: {'; '.join(differ)}; "
+                "give the same options, or start anew without --resume"
+            )
+        return model, {**options, **before}
+    return None
+
+
 class Job:
     """Learns documents into a model, with progress, checkpoints and a summary."""
 
-    def __init__(self, model: TextModel, source: Reading, path: Path, checkpoint: Path, every: int) -> None:
+    def __init__(
+        self,
+        model: TextModel,
+        source: Reading,
+        path: Path,
+        checkpoint: Path,
+        every: int,
+        started: dict[str, Any],
+    ) -> None:
         self._model, self._source, self._path = model, source, path
-        self._checkpoint, self._every = checkpoint, every
+        self._checkpoint, self._every, self._started = checkpoint, every, started
 
     def run(
         self,
@@ -49,34 +109,36 @@ class Job:
             keep_rest=keep_rest,
             checkpoint=self._save,
             every=self._every,
+            problems=None if self._source.strict else self._source.problems,
+            started=self._started,
         )
         with interrupts.held():
             try:
                 for run in stream:
                     line.show(run)
-            except Interrupted:
+            except BaseException as reason:  # whatever ends the run, what it has taught is kept
                 line.clear()
-                self._interrupted(run)
+                self._ended(run, reason)
                 raise
             line.clear()
             if run is None and not before:
                 raise ValueError("the input has no documents")
-            model.run = None
             bayespa.save(model, self._path)
         self._source.finish()
         show(self._summary(run, before, time.monotonic() - begin), as_json)
 
     def _save(self, run: StreamRun) -> None:
-        self._model.run = run.to_state()
         bayespa.save(self._model, self._checkpoint)
 
-    def _interrupted(self, run: StreamRun | None) -> None:
+    def _ended(self, run: StreamRun | None, reason: BaseException) -> None:
+        """Save what was learned before the run broke off, and say so."""
         self._source.finish()
+        what = "interrupted" if isinstance(reason, Interrupted) else "the run has ended early"
         if run is None:
-            click.echo("interrupted; nothing was learned", err=True)
+            click.echo(f"{what}; nothing was learned", err=True)
             return
         self._save(run)
-        click.echo(f"interrupted; {run.documents:,} documents are learned, in {self._checkpoint}", err=True)
+        click.echo(f"{what}; {run.documents:,} documents are learned, in {self._checkpoint}", err=True)
 
     def _summary(self, run: StreamRun | None, before: int, seconds: float) -> dict[str, Any]:
         model = self._model

@@ -38,11 +38,9 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
 
 
 def _topics(model: TextModel, n_words: int) -> list[dict[str, Any]]:
-    words = model.topics(n_words)
-    concentration = model.estimator.topic_word_
-    sizes = concentration.sum(axis=1) - concentration.shape[1] * concentration.min()  # without the prior
+    estimator, words = model.estimator, model.topics(n_words)
+    sizes, weights, names = estimator.topic_sizes_, estimator.coef_, model.class_names
     shares = sizes / sizes.sum()
-    weights, names = model.estimator.coef_, model.class_names
     rows = []
     for k in np.argsort(-shares, kind="stable").tolist():
         row: dict[str, Any] = {"topic": k, "share": float(shares[k]), "words": words[k]}
@@ -50,6 +48,8 @@ def _topics(model: TextModel, n_words: int) -> list[dict[str, Any]]:
             row["weight"] = float(weights[0, k])
         elif len(weights) == 1:
             row["class"] = names[int(weights[0, k] > 0.0)]
+        elif estimator.multi_class == "ovr":  # a topic of one class alone, for it or for the others
+            row["class"] = estimator.topic_names_[k].split(" of ", 1)[1]
         else:
             row["class"] = names[int(weights[:, k].argmax())]
         rows.append(row)

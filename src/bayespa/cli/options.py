@@ -81,7 +81,7 @@ class Reading:
 
     def __init__(self, options: dict[str, Any], learned: dict[str, Any] | None = None) -> None:
         self._skip, self._limit = options["skip"], options["limit"]
-        self._strict, self.format = options["strict"], options["format"]
+        self.strict, self.format = options["strict"], options["format"]
         names = ("label", "id", "target", "separator", "encoding")
         given = {name: options[name] for name in names if options[name] is not None}
         if options["text"]:
@@ -93,10 +93,22 @@ class Reading:
         self.read = self.unlabelled = 0  # documents
         self.clear: Callable[[], object] = lambda: None  # takes a progress line away
 
+    def described(self) -> dict[str, Any]:
+        """Return what was said, in plain data: see `again`."""
+        return {"skip": self._skip, "limit": self._limit, "format": self.format, **self.fields}
+
+    @classmethod
+    def again(cls, options: dict[str, Any], described: dict[str, Any]) -> Reading:
+        """Return a reading as it was described, but as strict as the options say."""
+        reading = cls({**options, **{name: described[name] for name in ("skip", "limit", "format")}})
+        names = ("text", "label", "id", "target", "separator", "encoding")
+        reading.fields = {name: described[name] for name in names if name in described}
+        return reading
+
     def documents(self, inputs: tuple[str, ...]) -> Iterator[Document]:
         """Read the documents."""
         documents = read(
-            inputs, format=self.format, strict=self._strict, problems=self.problems, **self.fields
+            inputs, format=self.format, strict=self.strict, problems=self.problems, **self.fields
         )
         end = None if self._limit is None else self._skip + self._limit
         for document in islice(documents, self._skip, end):
@@ -105,7 +117,7 @@ class Reading:
             yield document
 
     def _report(self, problem: Problem) -> None:
-        if self._strict:
+        if self.strict:
             return  # it is raised
         if len(self.problems) <= SHOWN:
             self.clear()

@@ -74,14 +74,14 @@ def report(
         shown = f"the first {MOST:,} documents" if cut else f"{len(documents):,} documents"
         summary += (
             f" Predictions are those of {shown} of {', '.join(inputs + data)}; were they among the documents "
-            "learnt, they would flatter the model."
+            "learned, they would flatter the model."
         )
     write_report(
         output,
         model.estimator,
         feature_names=model.words(),
         progress=_progress(model),
-        title=f"{path.name}: what it has learnt",
+        title=f"{path.name}: what it has learned",
         summary=summary,
         **about,
     )
@@ -108,7 +108,7 @@ def _learned(model: TextModel) -> str:
     """Say what has learned what."""
     what = "numbers" if model.target == "number" else f"{len(model.classes)} classes"
     after = f", {model.history.seen:,} documents in one pass" if model.history.points else ""
-    return f"A model of kind {model.kind} that has learnt to tell {what} from texts{after}."
+    return f"A model of kind {model.kind} that has learned to tell {what} from texts{after}."
 
 
 def _progress(model: TextModel) -> list[Progress]:

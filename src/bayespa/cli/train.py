@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from bayespa.cli.job import Job
+from bayespa.cli.job import Job, require_output, resumed
 from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, Reading, load_text_model, reading
 from bayespa.corpus import Document, OnlineVocabulary, shuffle
 from bayespa.corpus.sources import expand
+from bayespa.text import files
 from bayespa.text.model import KINDS, TextModel
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
@@ -35,6 +37,12 @@ _LEARNING = (
         help="Save after each N documents, so that a crash loses no more.",
     ),
     click.option("--resume", is_flag=True, help="Go on from the checkpoint of a run that broke off, if any."),
+    click.option(
+        "--wait/--no-wait",
+        default=True,
+        show_default=True,
+        help="Wait for another process that writes the same model, or refuse to run beside it.",
+    ),
 )
 
 
@@ -99,7 +107,7 @@ def _setting(context: click.Context, option: click.Parameter, values: tuple[str,
     multiple=True,
     callback=_setting,
     metavar="NAME=VALUE",
-    help="Parameter of the estimator, such as cost=64; see the documentation of its class.",
+    help="Parameter of the estimator, such as cost=64 or, for experts, n_sweeps=8; see its documentation.",
 )
 @JOBS
 @JSON
@@ -116,6 +124,7 @@ def train(
     buffer: int | None,
     checkpoint_every: int,
     resume: bool,
+    wait: bool,
     seed: int,
     settings: dict[str, Any],
     jobs: int,
@@ -133,26 +142,53 @@ def train(
     bayespa train papers.parquet --text title --text abstract --label subjects -o model.bayespa
     bayespa train mails/ -o model.bayespa
 
-    Some documents of each mini-batch are predicted before they are learned: the measures printed are those of
-    these predictions. While it runs, checkpoints go to MODEL.checkpoint; MODEL is written at the end.
+    Documents are predicted before they are learned: the measures printed are those of these predictions.
+    While it runs, checkpoints go to MODEL.checkpoint; MODEL is written at the end.
     """
     source = Reading(options)
     checkpoint = path.with_name(f"{path.name}.checkpoint")
-    if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
-    if resume and checkpoint.exists():
-        model = load_text_model(checkpoint, jobs)
-    else:
-        parameters = {**settings, "random_state": seed, "n_jobs": jobs}
-        if topics is not None:
-            parameters["n_topics"] = topics
-        if batch_size is not None:
-            parameters["batch_size"] = batch_size
-        words = None if _bags(inputs, source.format) else (stop_words, min_count, max_words)
-        model = _new(kind, source, classes, parameters, words)
-    job = Job(model, source, path, checkpoint, checkpoint_every)
-    job.run(inputs, _shuffled(source.documents(inputs), inputs, buffer, seed), batch_size, as_json)
-    checkpoint.unlink(missing_ok=True)
+    for output in (path, checkpoint):
+        require_output(output, inputs)
+    started = {
+        "command": "train",
+        "inputs": list(inputs),
+        "model": kind,
+        "topics": topics,
+        "classes": classes,
+        "stop-words": stop_words,
+        "min-count": min_count,
+        "max-words": max_words,
+        "batch-size": batch_size,
+        "shuffle": buffer,
+        "seed": seed,
+        "set": settings,
+        **source.described(),
+    }
+    with files.locked(path, wait=wait):
+        found = resumed(checkpoint, path, jobs, started, _given()) if resume else None
+        if found is not None:
+            model, started = found
+            source = Reading.again(options, started)
+        else:
+            parameters = {**settings, "random_state": seed, "n_jobs": jobs}
+            if topics is not None:
+                parameters["n_topics"] = topics
+            if batch_size is not None:
+                parameters["batch_size"] = batch_size
+            words = None if _bags(inputs, source.format) else (stop_words, min_count, max_words)
+            model = _new(kind, source, classes, parameters, words)
+        job = Job(model, source, path, checkpoint, checkpoint_every, started)
+        documents = _shuffled(source.documents(inputs), inputs, started["shuffle"], started["seed"])
+        job.run(inputs, documents, started["batch-size"], as_json)
+        checkpoint.unlink(missing_ok=True)
+
+
+def _given() -> set[str]:
+    """Return the names of options that the command line has."""
+    context = click.get_current_context()
+    names = {parameter.name: max(parameter.opts, key=len).lstrip("-") for parameter in context.command.params}
+    chosen = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return {names[name] for name in context.params if context.get_parameter_source(name) in chosen}
 
 
 def _bags(inputs: tuple[str, ...], format: str | None) -> bool:
@@ -169,7 +205,12 @@ def _new(
     parameters: dict[str, Any],
     words: tuple[str, int, int] | None,
 ) -> TextModel:
-    unknown = set(parameters) - set(KINDS[kind].classifier().get_params())
+    estimator = KINDS[kind].classifier()
+    unknown = set(parameters) - set(estimator.get_params())
+    turned = sorted(unknown & set(getattr(estimator, "expert_", ())))
+    if expert := {name: parameters.pop(name) for name in turned}:
+        parameters["expert"] = expert
+        unknown -= set(expert)
     if unknown:
         raise click.UsageError(f"--model {kind} has no parameter {', '.join(sorted(unknown))}")
     vocabulary = None
@@ -210,6 +251,7 @@ def update(
     buffer: int | None,
     checkpoint_every: int,
     resume: bool,
+    wait: bool,
     seed: int,
     jobs: int,
     as_json: bool,
@@ -230,15 +272,28 @@ def update(
     target = output or path
     stream = "-" in inputs
     checkpoint = target if stream else target.with_name(f"{target.name}.checkpoint")
-    model = load_text_model(checkpoint if resume and checkpoint.exists() else path, jobs)
-    if not resume:
-        model.run = None
-    source = Reading(options, model.reading)
-    job = Job(model, source, target, checkpoint, checkpoint_every)
-    documents = _shuffled(source.documents(inputs), inputs, buffer, seed)
-    job.run(inputs, documents, batch_size, as_json, keep_rest=stream)
-    if not stream:
-        checkpoint.unlink(missing_ok=True)
+    for file in (target, checkpoint):
+        require_output(file, inputs)
+    with files.locked(target, wait=wait):
+        model = load_text_model(path, jobs).without_run()
+        source = Reading(options, model.reading)
+        started = {
+            "command": "update",
+            "inputs": list(inputs),
+            "batch-size": batch_size,
+            "shuffle": buffer,
+            "seed": seed,
+            **source.described(),
+        }
+        found = resumed(checkpoint, target, jobs, started, _given()) if resume else None
+        if found is not None:
+            model, started = found
+            source = Reading.again(options, started)
+        job = Job(model, source, target, checkpoint, checkpoint_every, started)
+        documents = _shuffled(source.documents(inputs), inputs, started["shuffle"], started["seed"])
+        job.run(inputs, documents, started["batch-size"], as_json, keep_rest=stream)
+        if not stream:
+            checkpoint.unlink(missing_ok=True)
 
 
 def _shuffled(

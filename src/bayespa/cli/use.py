@@ -58,11 +58,11 @@ def predict(
 
 
 def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> Iterator[str]:
-    contents = [document.content for document in chunk]
-    labels = model.predict(contents)
-    names = model.class_names
-    probabilities = model.predict_proba(contents) if names else np.empty((len(chunk), 0))
-    for document, label, row in zip(chunk, labels, probabilities, strict=True):
+    answers = model.answer_counts(model.counts([document.content for document in chunk]))
+    names, probabilities = answers.class_names, answers.probabilities
+    if probabilities is None:
+        probabilities = np.empty((len(chunk), 0))
+    for document, label, row in zip(chunk, answers.labels, probabilities, strict=True):
         best = {names[i]: round(float(row[i]), 4) for i in np.argsort(-row, kind="stable")[:top]}
         if as_json:
             found: dict[str, Any] = {"id": document.id, "label": label}

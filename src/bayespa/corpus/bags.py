@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from bayespa.corpus.documents import Bag, Document, Fields, Label
 from bayespa.corpus.problems import MalformedInput
 from bayespa.corpus.sources import Lines, Source
-from bayespa.corpus.texts import Report, open_lines, parse_lines, refuse
+from bayespa.corpus.texts import Reporter, open_lines, parse_lines, refuse
 
 _LARGEST = np.iinfo(np.int32).max  # columns and counts of a sparse matrix are 32 bits wide
 
 
-def read_libsvm(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_libsvm(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read ``label column:value ...  # comment``; columns are taken as they stand, from 0 or from 1.
 
     Several labels are written ``label,label``; a line that begins with ``column:value`` has none.
@@ -71,13 +71,13 @@ def _libsvm_label(label: str, fields: Fields) -> Label:
     return fields.make_label(int(number) if number.is_integer() else number)
 
 
-def read_gml(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_gml(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read the authors' format from a file."""
     with source.open() as stream:
         yield from parse_gml(stream, source.name, fields, report)
 
 
-def parse_gml(stream: BinaryIO, name: str, fields: Fields, report: Report) -> Iterator[Document]:
+def parse_gml(stream: BinaryIO, name: str, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read the authors' format: with several labels a document if the target is ``"classes"``, else with one.
 
     The first line holds the number of documents, every other line one document: with one label each
@@ -120,7 +120,7 @@ def _parse_gml_line(line: str, several: bool) -> tuple[NDArray[np.int64], NDArra
     return values[start : start + n_labels], values[start + n_labels :]
 
 
-def read_uci(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_uci(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read ``docword.NAME.txt``: three lines with the numbers of documents, words and entries, then entries.
 
     An entry is ``document word count``, document and word from 1; word w is column w - 1. There are no
@@ -141,7 +141,7 @@ def read_uci(source: Source, fields: Fields, report: Report) -> Iterator[Documen
             report(None, f"line 3 promises {n_entries} entries; there are {lines.number - 3}")
 
 
-def read_matlab(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_matlab(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read ``NAME.data``, whose entries are ``document word count``, with ``NAME.label`` beside it.
 
     Documents and words count from 1; word w is column w - 1. Line d of the labels is the class of document d,
@@ -177,7 +177,7 @@ def read_matlab(source: Source, fields: Fields, report: Report) -> Iterator[Docu
             report(None, f"{n_more} more labels in {stem}.label than documents; is the file cut off?")
 
 
-def _read_map(source: Source | None, fields: Fields, report: Report) -> dict[str, str]:
+def _read_map(source: Source | None, fields: Fields, report: Reporter) -> dict[str, str]:
     """Return the names of the classes by number, from lines ``name number``."""
     names: dict[str, str] = {}
     if source is not None:
@@ -195,7 +195,7 @@ def _numbers(line: str, n: int) -> list[int]:
     return numbers
 
 
-def _group(lines: Lines, n_documents: int, n_words: int, report: Report) -> Iterator[tuple[int, Bag]]:
+def _group(lines: Lines, n_documents: int, n_words: int, report: Reporter) -> Iterator[tuple[int, Bag]]:
     """Gather entries, sorted by document, into bags; yield an empty one for each document without any."""
     current = 1
     columns: list[int] = []

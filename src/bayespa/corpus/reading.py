@@ -16,11 +16,11 @@ from bayespa.corpus.documents import Bag, Document, Fields, Label, Target
 from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Problems
 from bayespa.corpus.sources import FORMATS, Paths, Source, check_encoding, expand
 from bayespa.corpus.tables import read_arrow, read_parquet
-from bayespa.corpus.texts import Report, read_csv, read_file, read_jsonl, read_lines, read_tsv
+from bayespa.corpus.texts import Reporter, read_csv, read_file, read_jsonl, read_lines, read_tsv
 from bayespa.native.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
 
 T = TypeVar("T")
-Reader = Callable[[Source, Fields, Report], Iterator[Document]]
+Reader = Callable[[Source, Fields, Reporter], Iterator[Document]]
 _READERS: dict[str, Reader] = {
     "lines": read_lines,
     "files": read_file,

@@ -185,7 +185,11 @@ def check_encoding(encoding: str) -> str:
     r"""Return the encoding's name, or refuse one in which a line does not end with the byte ``\n``."""
     if encoding.lower() in ("utf-8-sig", "utf_8_sig"):
         return "utf-8"  # whose byte order mark Lines drops
-    if "\n".encode(encoding) != b"\n":
+    try:
+        end = "\n".encode(encoding)
+    except LookupError as error:
+        raise ValueError(f"encoding={encoding!r} is unknown; use one such as utf-8 or latin-1") from error
+    if end != b"\n":
         raise ValueError(
             f"encoding={encoding!r} cannot be cut into lines before it is decoded; convert the file: "
             f"iconv -f {encoding} -t utf-8"

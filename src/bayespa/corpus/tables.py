@@ -9,13 +9,13 @@ from typing import Any
 from bayespa.corpus.documents import Document, Fields
 from bayespa.corpus.problems import MalformedInput
 from bayespa.corpus.sources import Source
-from bayespa.corpus.texts import Report, no_such
+from bayespa.corpus.texts import Reporter, no_such
 
 _ROWS = 512  # of a batch: small beside a model, large beside the cost of a batch
 _BUFFER = 1 << 20
 
 
-def read_parquet(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_parquet(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read the rows of a Parquet file; values are unpacked as they are needed."""
     if source.path == "-":
         raise ValueError(
@@ -32,7 +32,7 @@ def read_parquet(source: Source, fields: Fields, report: Report) -> Iterator[Doc
             yield from _documents(batches, source, fields, report)
 
 
-def read_arrow(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_arrow(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read the rows of Arrow record batches, as a file or as a stream."""
     pa = _import_pyarrow(source)
     with _reported(pa, report), source.open() as stream:
@@ -58,7 +58,7 @@ def _import_pyarrow(source: Source) -> Any:
 
 
 @contextmanager
-def _reported(pa: Any, report: Report) -> Iterator[None]:
+def _reported(pa: Any, report: Reporter) -> Iterator[None]:
     """Report a damaged file, of which nothing more can be read."""
     try:
         yield
@@ -66,7 +66,7 @@ def _reported(pa: Any, report: Report) -> Iterator[None]:
         report(None, f"the file is damaged or cut off and cannot be read on ({error})")
 
 
-def _check_columns(names: list[str], fields: Fields, report: Report) -> bool:
+def _check_columns(names: list[str], fields: Fields, report: Reporter) -> bool:
     for name in fields.names:
         if name not in names:
             report(None, no_such("column", name, names, fields))
@@ -74,7 +74,9 @@ def _check_columns(names: list[str], fields: Fields, report: Report) -> bool:
     return True
 
 
-def _documents(batches: Iterator[Any], source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def _documents(
+    batches: Iterator[Any], source: Source, fields: Fields, report: Reporter
+) -> Iterator[Document]:
     row = 0
     for batch in batches:
         columns = [batch.column(name) for name in fields.names]

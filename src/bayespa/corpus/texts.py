@@ -18,14 +18,14 @@ from bayespa.corpus.sources import Lines, Source, read_whole
 T = TypeVar("T")
 
 
-class Report(Protocol):
+class Reporter(Protocol):
     """Takes a problem of the source at hand: the line from 1 (None: the whole file) and what is wrong."""
 
     def __call__(self, line: int | None, message: str, unit: str = "line", *, left_out: bool = True) -> None:
         """Count the problem, and raise `MalformedInput` if reading is strict."""
 
 
-def refuse(name: str) -> Report:
+def refuse(name: str) -> Reporter:
     """Return a report that raises `MalformedInput` at the first problem of the source called `name`."""
 
     def report(line: int | None, message: str, unit: str = "line", *, left_out: bool = True) -> None:
@@ -35,14 +35,14 @@ def refuse(name: str) -> Report:
 
 
 @contextmanager
-def open_lines(source: Source, fields: Fields, report: Report | None = None) -> Iterator[Lines]:
+def open_lines(source: Source, fields: Fields, report: Reporter | None = None) -> Iterator[Lines]:
     """Open the lines of a source; where a report is given it is told of lines whose encoding is guessed."""
     on_guess = None if report is None else partial(report, left_out=False)
     with source.open() as stream:
         yield Lines(stream, fields.encoding, fields.max_bytes, on_guess)
 
 
-def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Report) -> Iterator[T]:
+def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Reporter) -> Iterator[T]:
     """Yield what `parse` makes of each line and its number; report what is malformed and go on."""
     while True:
         try:
@@ -56,7 +56,7 @@ def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Rep
             yield document
 
 
-def read_lines(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_lines(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read a document a line, without labels; an empty line is an empty document."""
 
     def parse(line: str, number: int) -> Document:
@@ -66,7 +66,7 @@ def read_lines(source: Source, fields: Fields, report: Report) -> Iterator[Docum
         yield from parse_lines(lines, parse, report)
 
 
-def read_file(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_file(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read a file as one document, labelled with the name of its folder."""
     folder = os.path.basename(os.path.dirname(os.path.abspath(source.path)))
     try:
@@ -78,7 +78,7 @@ def read_file(source: Source, fields: Fields, report: Report) -> Iterator[Docume
         yield Document(text, label, source.name)
 
 
-def read_jsonl(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_jsonl(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read a JSON object a line; blank lines do not count."""
     names = fields.names
 
@@ -127,7 +127,7 @@ def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:
     return f"no {what} {name!r}, only {shown}{', ...' if len(present) > 10 else ''}; name it with {option}"
 
 
-def read_csv(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_csv(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read a table whose first line names the columns.
 
     Between values stands a comma or, where the first line names the fields that way only, what spreadsheets
@@ -136,12 +136,12 @@ def read_csv(source: Source, fields: Fields, report: Report) -> Iterator[Documen
     return _read_rows(source, fields, report, ",;\t|")
 
 
-def read_tsv(source: Source, fields: Fields, report: Report) -> Iterator[Document]:
+def read_tsv(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read tab-separated values whose first line names the columns; quotes mean what they mean in CSV."""
     return _read_rows(source, fields, report, "\t")
 
 
-def _read_rows(source: Source, fields: Fields, report: Report, delimiters: str) -> Iterator[Document]:
+def _read_rows(source: Source, fields: Fields, report: Reporter, delimiters: str) -> Iterator[Document]:
     # The module's own limit for a cell is 128 KiB; it is global, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))
     with open_lines(source, fields, report) as lines:

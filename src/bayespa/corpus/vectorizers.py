@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
+from bayespa.checks import require_number
 from bayespa.corpus.documents import Bag
-from bayespa.corpus.vocabulary import OnlineVocabulary
+from bayespa.corpus.vocabulary import OnlineVocabulary, require_pattern
 
 
 class BagVectorizer:
@@ -54,9 +55,20 @@ class BagVectorizer:
             (counts[known], (rows[known], columns[known])), shape=(len(bags), self.n_columns)
         )
 
-    def to_state(self) -> dict[str, Any]:
-        """Return plain data for `from_state`."""
-        return {"words": self.words, "n_columns": self.n_columns}
+    def mark(self) -> int:
+        """Return a mark for `back_to` and `to_state`: see `OnlineVocabulary.mark`."""
+        return self.n_columns
+
+    def forget(self, mark: int) -> None:
+        """Do nothing: a mark holds nothing."""
+
+    def back_to(self, mark: int) -> None:
+        """Take back all that was learned since a mark."""
+        self.n_columns = mark
+
+    def to_state(self, mark: int | None = None) -> dict[str, Any]:
+        """Return plain data for `from_state`: how things are, or were at a mark."""
+        return {"words": self.words, "n_columns": self.n_columns if mark is None else mark}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> BagVectorizer:
@@ -66,10 +78,9 @@ class BagVectorizer:
             isinstance(words, list) and all(isinstance(word, str) for word in words)
         ):
             raise ValueError("the state of BagVectorizer must hold a list of texts or None, 'words'")
-        if type(n_columns) is not int or n_columns < 0 or (words is not None and n_columns != len(words)):
-            raise ValueError(
-                f"the state of BagVectorizer holds n_columns={n_columns!r}; it must be the number of columns"
-            )
+        require_number("n_columns in the state of BagVectorizer", n_columns, 0, 2**31 - 1, whole=True)
+        if words is not None and n_columns != len(words):
+            raise ValueError(f"the state of BagVectorizer holds {n_columns} columns and {len(words)} words")
         vectorizer = cls(words)
         vectorizer.n_columns = n_columns
         return vectorizer
@@ -86,11 +97,14 @@ _OWN: dict[str, type[OnlineVocabulary] | type[BagVectorizer]] = {
     "OnlineVocabulary": OnlineVocabulary,
     "BagVectorizer": BagVectorizer,
 }
+_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 _SKLEARN = {"CountVectorizer": CountVectorizer, "HashingVectorizer": HashingVectorizer}
 
 
-def vectorizer_to_state(vectorizer: Any) -> dict[str, Any]:
+def vectorizer_to_state(vectorizer: Any, mark: int | None = None) -> dict[str, Any]:
     """Return plain data (dicts, lists, texts, numbers) that describe a vectorizer, for a model file.
+
+    Those of this package may be described as they were at a mark.
 
     Takes the vectorizers of this package, scikit-learn's HashingVectorizer, and a fitted CountVectorizer, as
     long as their parameters are plain too.
@@ -102,7 +116,7 @@ def vectorizer_to_state(vectorizer: Any) -> dict[str, Any]:
     """
     kind = type(vectorizer).__name__
     if type(vectorizer) in _OWN.values():
-        return {"kind": kind, **vectorizer.to_state()}
+        return {"kind": kind, **vectorizer.to_state(mark)}
     if type(vectorizer) not in _SKLEARN.values():
         raise TypeError(f"a {kind} has no plain state; use one of {', '.join([*_OWN, *_SKLEARN])}")
     parameters = dict(vectorizer.get_params())
@@ -123,12 +137,22 @@ def vectorizer_to_state(vectorizer: Any) -> dict[str, Any]:
 
 def vectorizer_from_state(state: dict[str, Any]) -> Any:
     """Make the vectorizer that `vectorizer_to_state` described."""
+    if not isinstance(state, dict):
+        raise ValueError(f"the state of a vectorizer is a {type(state).__name__}, not an object")
     options = dict(state)
     kind = options.pop("kind", None)
     if kind in _OWN:
         return _OWN[kind].from_state(options)
     if kind not in _SKLEARN:
         raise ValueError(f"{kind!r} is not a vectorizer; the state may be of a later version of bayespa")
+    if options.get("input", "content") != "content":
+        raise ValueError(f"input={options['input']!r}; a model reads texts, not the files that texts name")
+    if options["dtype"] not in _DTYPES:
+        raise ValueError(f"dtype={options['dtype']!r} is unknown; use one of {', '.join(_DTYPES)}")
+    require_pattern(options.get("token_pattern", ""))
     options["dtype"] = np.dtype(options["dtype"])
     options["ngram_range"] = tuple(options["ngram_range"])
-    return _SKLEARN[kind](**options)
+    vectorizer = _SKLEARN[kind](**options)
+    vectorizer._validate_params()
+    vectorizer.transform(["one or two"])
+    return vectorizer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+import threading
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, repeat
 from typing import Any
@@ -13,10 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from bayespa.checks import require_number
 from bayespa.corpus.documents import Bag, brief
 
 _RUNS = r"\w+"
 _LONGEST_WORD = 128  # characters: what is longer is no word, and would make the memory unbounded
+_LONGEST_PATTERN = 10_000  # characters, in a file: to compile a pattern takes much more memory
 _ASCII_WORD = string.ascii_letters + string.digits + "_"
 
 
@@ -27,6 +30,12 @@ def token_counts(lengths: NDArray[np.int64], columns: NDArray[Any], n_columns: i
     counts = sp.csr_matrix((ones, columns, indptr), shape=(len(lengths), n_columns))
     counts.sum_duplicates()
     return counts
+
+
+def require_pattern(pattern: Any) -> None:
+    """Raise a ValueError unless a regular expression, which came from a file, is of a sensible size."""
+    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
+        raise ValueError(f"token_pattern must be a text of up to {_LONGEST_PATTERN} characters")
 
 
 class Tokenizer:
@@ -153,6 +162,8 @@ class OnlineVocabulary:
         self.tokenizer = Tokenizer(lowercase, token_pattern)
         self.words: list[str] = []
         self._candidates: dict[str, int] = {}
+        self._journal: _Journal | None = None  # how to take back what was learned since a mark
+        self._lock = threading.RLock()  # one thread may count ahead of the one that learns and saves
         left_out = ENGLISH_STOP_WORDS if isinstance(stop_words, str) else stop_words or ()
         self._columns = _Columns(self, left_out)
 
@@ -161,7 +172,8 @@ class OnlineVocabulary:
         if len(self.words) == self.max_words:
             return self.transform(texts)
         words = self.tokenizer.words(_only_texts(texts))
-        return self._count(words, map(self._columns.__getitem__, chain.from_iterable(words)))
+        with self._lock:
+            return self._count(words, map(self._columns.__getitem__, chain.from_iterable(words)))
 
     def transform(self, texts: Sequence[str | Bag]) -> sp.csr_matrix:
         """Return the counts, (n, n_words) int32, of the words known so far."""
@@ -180,22 +192,100 @@ class OnlineVocabulary:
         """Return the column of a word that had none until now, or -1 if it still has none."""
         if not self.min_length <= len(word) <= _LONGEST_WORD or len(self.words) == self.max_words:
             return -1
-        candidates = self._candidates
+        candidates, journal = self._candidates, self._journal
         count = candidates.get(word, 0) + 1
+        if journal is not None:  # before anything changes
+            journal.note(word, count - 1)
         if count >= self.min_count:
             candidates.pop(word, None)
-            self._columns[word] = column = len(self.words)
-            self.words.append(word)
+            column = len(self.words)
+            self.words.append(word)  # before it can be found: readers in other threads count columns
+            self._columns[word] = column
             return column
         if count > 1 or len(candidates) < self.max_candidates:
             candidates[word] = count
         else:
-            self._candidates = {other: n - 1 for other, n in candidates.items() if n > 1}
+            fewer = {other: n - 1 for other, n in candidates.items() if n > 1}
+            if journal is not None:
+                journal.replaced = True
+            self._candidates = fewer
         return -1
 
-    def to_state(self) -> dict[str, Any]:
-        """Return plain data for `from_state`, from which learning goes on as if never interrupted."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_journal")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _journal=None, _lock=threading.RLock())
+
+    # Taking back: a model that did not learn what was counted is not to know its words either.
+
+    def mark(self) -> int:
+        """Remember how things are now; return a mark for `back_to` and `to_state`.
+
+        >>> vocabulary = OnlineVocabulary(min_count=1)
+        >>> mark = vocabulary.mark()
+        >>> _ = vocabulary.learn(["more words"])
+        >>> vocabulary.back_to(mark)
+        >>> vocabulary.words
+        []
+        """
+        with self._lock:
+            before = self._journal
+            number = 0 if before is None else before.number + 1
+            self._journal = _Journal(len(self.words), self._candidates, number, before)
+            return number
+
+    def forget(self, mark: int) -> None:
+        """Give up all marks before this one."""
+        journal = self._journal
+        while journal is not None and journal.number > mark:
+            journal = journal.before
+        if journal is not None:
+            journal.before = None
+
+    def back_to(self, mark: int) -> None:
+        """Take back all that was learned since a mark, which stays."""
+        with self._lock:
+            while (journal := self._journal) is not None:
+                for word in self.words[journal.n_words :]:
+                    self._columns.pop(word, None)
+                del self.words[journal.n_words :]
+                for word, count in journal.counts.items():
+                    if count:
+                        journal.candidates[word] = count
+                    else:
+                        journal.candidates.pop(word, None)
+                self._candidates = journal.candidates
+                if journal.number == mark:
+                    journal.counts, journal.replaced = {}, False
+                    return
+                self._journal = journal.before
+            raise ValueError(f"the mark {mark} is forgotten")
+
+    def _at(self, mark: int) -> tuple[list[str], dict[str, int]]:
+        """Return the words and candidates that there were at a mark."""
+        with self._lock:
+            journal, candidates = self._journal, dict(self._candidates)
+            while journal is not None:
+                if journal.replaced:
+                    candidates = dict(journal.candidates)
+                candidates.update(journal.counts)
+                if journal.number == mark:
+                    known = {word: count for word, count in candidates.items() if count}
+                    return self.words[: journal.n_words], known
+                journal = journal.before
+        raise ValueError(f"the mark {mark} is forgotten")
+
+    def to_state(self, mark: int | None = None) -> dict[str, Any]:
+        """Return plain data for `from_state`, from which learning goes on as if never interrupted.
+
+        Parameters
+        ----------
+        mark : int, optional
+            Describe how things were at this mark; by default as they are.
+        """
         stop_words = self.stop_words
+        words, candidates = (list(self.words), dict(self._candidates)) if mark is None else self._at(mark)
         return {
             "max_words": self.max_words,
             "min_count": self.min_count,
@@ -207,8 +297,8 @@ class OnlineVocabulary:
             if stop_words is None or isinstance(stop_words, str)
             else sorted(stop_words),
             "fixed_width": self.fixed_width,
-            "words": list(self.words),
-            "candidates": dict(self._candidates),
+            "words": words,
+            "candidates": candidates,
         }
 
     @classmethod
@@ -216,6 +306,16 @@ class OnlineVocabulary:
         """Make the vocabulary that `to_state` described."""
         options = dict(state)
         words, candidates = options.pop("words"), options.pop("candidates")
+        require_pattern(options["token_pattern"])
+        for name in ("max_words", "min_count", "max_candidates", "min_length"):
+            require_number(f"{name} of OnlineVocabulary", options[name], 1, 2**31 - 1, whole=True)
+        for name in ("lowercase", "fixed_width"):
+            if type(options[name]) is not bool:
+                raise ValueError(f"{name}={options[name]!r} is neither true nor false")
+        stop_words = options["stop_words"]
+        listed = isinstance(stop_words, list) and all(isinstance(word, str) for word in stop_words)
+        if not (stop_words is None or isinstance(stop_words, str) or listed):
+            raise ValueError(f"stop_words={brief(stop_words)} are no texts")
         vocabulary = cls(**options)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError("the state of OnlineVocabulary must hold a list of texts, 'words'")
@@ -226,13 +326,31 @@ class OnlineVocabulary:
             )
         if len(words) > vocabulary.max_words or len(candidates) > vocabulary.max_candidates:
             raise ValueError("the state of OnlineVocabulary holds more words or candidates than it allows")
-        columns = {word: column for column, word in enumerate(words)}
-        if len(columns) != len(words) or columns.keys() & (candidates.keys() | vocabulary._columns.keys()):
+        columns = vocabulary._columns
+        n_columns = len(columns) + len(words)
+        columns.update((word, column) for column, word in enumerate(words) if word not in columns)
+        if len(columns) != n_columns or not columns.keys().isdisjoint(candidates):
             raise ValueError("the state of OnlineVocabulary holds a word twice, or one to leave out")
-        vocabulary._columns.update(columns)
         vocabulary.words = list(words)
         vocabulary._candidates = dict(candidates)
         return vocabulary
+
+
+class _Journal:
+    """How to take back what a vocabulary has learned since a mark."""
+
+    def __init__(
+        self, n_words: int, candidates: dict[str, int], number: int, before: _Journal | None
+    ) -> None:
+        self.n_words, self.candidates = n_words, candidates
+        self.number, self.before = number, before
+        self.counts: dict[str, int] = {}  # of candidates that have changed, as they were; 0: was none
+        self.replaced = False  # all candidates have lost one, in a dict of their own
+
+    def note(self, word: str, count: int) -> None:
+        """Note a candidate's count before it changes for the first time."""
+        if not self.replaced:
+            self.counts.setdefault(word, count)
 
 
 class _Columns(dict[str, int]):

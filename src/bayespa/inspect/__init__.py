@@ -1,4 +1,4 @@
-"""Look at what a model has learnt: coherence and diversity of topics, calibration, reports."""
+"""Look at what a model has learned: coherence and diversity of topics, calibration, reports."""
 
 from bayespa.inspect.calibration import Reliability, reliability
 from bayespa.inspect.coherence import c_v, diversity, npmi

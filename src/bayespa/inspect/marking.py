@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayespa.inspect.html import MARKS
-from bayespa.inspect.view import Floats, TopicView, WordView
+from bayespa.inspect.view import Floats, LinearView, TopicView
 
 LONGEST_TEXT = 1500  # characters shown of a document
 MOST_WORDS = 120  # shown of a document that has no text
@@ -79,7 +79,7 @@ def topic_marks(
     return Marks(of, legend)
 
 
-def word_marks(view: WordView, task: int, sign: float, document: Any) -> Marks:
+def word_marks(view: LinearView, task: int, sign: float, document: Any) -> Marks:
     """Mark words by what they add to a decision (or with sign -1 to its opposite) of a linear model."""
     added = sign * document.data * view.weight[task, document.indices]
     strongest = float(np.abs(added).max(initial=0.0))

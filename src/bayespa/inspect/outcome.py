@@ -38,8 +38,8 @@ class Outcome:
         y, known = label_array(n, y)
         if not is_classifier(model):
             return cls._of_numbers(model.predict(X) if predicted is None else predicted, y, known)
-        probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-        predicted = model.predict(X) if predicted is None else np.asarray(predicted)
+        said, probability, decision = _answers(model, X)
+        predicted = said if predicted is None else np.asarray(predicted)
         if predicted.ndim == 2:
             return cls._of_labels(model, predicted, probability, y, known)
         place = {name: i for i, name in enumerate(model.classes_.tolist())}
@@ -50,7 +50,7 @@ class Outcome:
                 for name, is_known in zip(y.ravel().tolist(), known.ravel(), strict=True)
             ]
         )
-        confidence = _margin(model.decision_function(X)) if probability is None else probability.max(axis=1)
+        confidence = _margin(decision) if probability is None else probability.max(axis=1)
         names = tuple(str(name) for name in place)
         return cls("classes", names, predicted, probability, confidence, true, known.ravel())
 
@@ -168,10 +168,20 @@ class Outcome:
         return self.names[int(value)]
 
 
+def _answers(model: Any, X: Any) -> tuple[Any, Floats | None, Floats]:
+    """Return predictions, probabilities if there are any, and margins: from one look at X, if it can."""
+    if hasattr(model, "_answers"):
+        found: tuple[Any, Floats | None, Floats] = model._answers(X)
+        return found
+    if hasattr(model, "predict_proba"):
+        return model.predict(X), model.predict_proba(X), np.empty((X.shape[0], 0))
+    return model.predict(X), None, model.decision_function(X)
+
+
 def _margin(decision: Floats) -> Floats:
     """Return how far ahead the first class is of the second."""
-    if decision.ndim == 1:
-        return np.abs(decision)
+    if decision.ndim == 1 or decision.shape[1] == 1:
+        return np.abs(decision).ravel()
     best = np.sort(decision, axis=1)
     lead: Floats = best[:, -1] - best[:, -2]
     return lead

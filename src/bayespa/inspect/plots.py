@@ -224,12 +224,12 @@ def learning_curve(
     references: Mapping[str, float] | None = None,
     name: str = "accuracy",
 ) -> str:
-    """Draw the score on each mini-batch, predicted before it was learnt.
+    """Draw the score on each mini-batch, predicted before it was learned.
 
     Parameters
     ----------
     seen : sequence of int
-        Examples learnt from before each prediction.
+        Examples learned from before each prediction.
     score : sequence of float
         Score of each prediction.
     references : mapping of str to float, optional
@@ -255,7 +255,7 @@ def learning_curve(
                 color=MUTED,
             )
         low = min(0.0, *score)
-        axes.set(xlabel="documents learnt", ylabel=f"{name} on the next", ylim=(low, 1.02), xlim=(0, None))
+        axes.set(xlabel="documents learned", ylabel=f"{name} on the next", ylim=(low, 1.02), xlim=(0, None))
         return svg()
 
 
@@ -296,5 +296,5 @@ def topic_growth(progress: Sequence[Progress], n_named: int = len(MARKS)) -> str
             markersize=3,
         )
         numbers.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        numbers.set(xlabel="documents learnt", ylabel="topics", ylim=(0, None))
+        numbers.set(xlabel="documents learned", ylabel="topics", ylim=(0, None))
         return svg()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bayespa.inspect.view import topic_names, topic_sizes
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -15,13 +13,13 @@ class Progress:
     Attributes
     ----------
     seen : int
-        Documents learnt so far.
+        Documents learned so far.
     score : float, optional
         Accuracy, micro F1 of several labels, or R² of a regressor, on the documents that came next, before
-        they were learnt.
+        they were learned.
     topic_names, topic_sizes : tuples of equal length
         The topics there are, by names that stay the same while others come and go, and about how many words
-        each has learnt.
+        each has learned.
     """
 
     seen: int
@@ -44,4 +42,4 @@ class Progress:
         """
         if not hasattr(model, "topic_word_"):
             return cls(seen, score)
-        return cls(seen, score, topic_names(model), tuple(topic_sizes(model).tolist()))
+        return cls(seen, score, tuple(model.topic_names_), tuple(model.topic_sizes_.tolist()))

@@ -23,7 +23,7 @@ from bayespa.inspect import html, marking
 from bayespa.inspect.coherence import diversity, npmi
 from bayespa.inspect.outcome import Outcome
 from bayespa.inspect.progress import Progress
-from bayespa.inspect.view import Floats, TopicView, WordView, word_names
+from bayespa.inspect.view import Floats, LinearView, TopicView, word_names
 from bayespa.ranking import largest
 
 N_WORDS = 8  # shown of a topic
@@ -58,7 +58,7 @@ def write_report(
         The file to write, such as ``report.html``.
     model : fitted classifier or regressor of bayespa
     X : array or sparse matrix of shape (n, n_words), optional
-        Documents that the model has not learnt; without any, the page shows what was learnt.
+        Documents that the model has not learned; without any, the page shows what was learned.
     y : array of shape (n,) or (n, T), optional
         What is true of them, None or NaN where unknown.
     predicted : array of shape (n,) or (n, T), optional
@@ -120,9 +120,9 @@ class Report:
     progress: tuple[Progress, ...]
 
     @cached_property
-    def view(self) -> TopicView | WordView:
+    def view(self) -> TopicView | LinearView:
         """The model's topics or, if it has none, its words."""
-        return (TopicView if hasattr(self.model, "components_") else WordView).of(self.model)
+        return (TopicView if hasattr(self.model, "components_") else LinearView).of(self.model)
 
     @property
     def outcome(self) -> Outcome:
@@ -173,7 +173,7 @@ class Report:
             )
         foot = f"{type(self.model).__name__} in bayespa {bayespa.__version__}"
         return html.page(
-            title or f"{type(self.model).__name__}: what it has learnt", sections, head=head, foot=foot
+            title or f"{type(self.model).__name__}: what it has learned", sections, head=head, foot=foot
         )
 
     def draw(self, name: str, *arguments: Any, caption: str, wide: bool = False, **options: Any) -> str:
@@ -210,7 +210,7 @@ class Report:
         rows = [(type(self.model).__name__, value), *references.items()]
         return html.table(["", name], [[who, f"{score:.3f}"] for who, score in rows])
 
-    # What was learnt
+    # What was learned
 
     @cached_property
     def shown(self) -> NDArray[np.int64]:
@@ -250,7 +250,7 @@ class Report:
     def words(self) -> html.Section:
         """Show the words that speak for each label, of a linear model."""
         view = self.view
-        assert isinstance(view, WordView)
+        assert isinstance(view, LinearView)
         cards = [
             self.card(name, "", "", words, std) for name, words, std in view.speakers(COHERENT_WORDS) if words
         ]
@@ -388,33 +388,33 @@ class Report:
             content = html.paragraph("No label is known.", "note")
         return html.section("calibration", "How sure it is", content)
 
-    # How it learnt
+    # How it learned
 
     def stream(self, references: dict[str, float]) -> html.Section:
         """Show the score over the stream."""
         steps = [(step.seen, step.score) for step in self.progress if step.score is not None]
         if not steps:
-            note = "It was not recorded how well the model predicted while it learnt."
-            return html.section("stream", "How it learnt", html.paragraph(note, "note"))
+            note = "It was not recorded how well the model predicted while it learned."
+            return html.section("stream", "How it learned", html.paragraph(note, "note"))
         seen, score = zip(*steps, strict=True)
-        several = is_classifier(self.model) and getattr(self.model, "_indicator", False)
+        several = getattr(self.model, "multilabel_", False)
         name = "R²" if not is_classifier(self.model) else "micro F1" if several else "accuracy"
         dashed = " Dashed: others, on the documents of this report." if references else ""
-        caption = f"The {name} on the documents that came next, before they were learnt.{dashed}"
+        caption = f"The {name} on the documents that came next, before they were learned.{dashed}"
         text = f"After {seen[-1]:,} documents the {name} was {score[-1]:.3f}."
         drawn = self.draw("learning_curve", seen, score, references, name, caption=caption)
-        return html.section("stream", "How it learnt", html.paragraph(text), drawn)
+        return html.section("stream", "How it learned", html.paragraph(text), drawn)
 
     def growth(self) -> html.Section:
         """Show how topics came and grew, of a model that chooses their number."""
         steps = [step for step in self.progress if step.topic_names]
         if not steps:
-            note = "It was not recorded which topics there were while the model learnt."
+            note = "It was not recorded which topics there were while the model learned."
             return html.section("growth", "Birth and growth of topics", html.paragraph(note, "note"))
         drawn = self.draw(
             "topic_growth",
             steps,
-            caption="Above, about how many words each topic has learnt; below, how many topics there are, "
+            caption="Above, about how many words each topic has learned; below, how many topics there are, "
             "with a dot where one was born.",
         )
         text = f"There are {len(steps[-1].topic_names)} topics after {steps[-1].seen:,} documents."

@@ -65,7 +65,7 @@ class TopicView:
     tasks: Decisions
     places: tuple[slice, ...]  # (T,), where the topics of each task are among the K of all
     names: tuple[str, ...]  # (K,)
-    size: Floats  # (K,), about how many words each has learnt
+    size: Floats  # (K,), about how many words each has learned
     word_probability: Floats  # (K, W)
     weight: Floats  # (T, most topics of a task), NaN behind the last topic of a task
     weight_std: Floats  # like `weight`
@@ -73,7 +73,7 @@ class TopicView:
     @classmethod
     def of(cls, model: Any) -> TopicView:
         """Look at a topic model."""
-        tasks, places, size = Decisions.of(model), _places(model), topic_sizes(model)
+        tasks, places, size = Decisions.of(model), _places(model), model.topic_sizes_
         mean, covariance = np.asarray(model.coef_), np.asarray(model.coef_cov_)
         weight, std = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
         for task, place in enumerate(places):
@@ -84,7 +84,7 @@ class TopicView:
             spread = np.array([(row[:, None] * covariance[task, :n, :n]).sum(axis=0) for row in contrast])
             variance = (spread * contrast).sum(axis=1)
             std[task, :n] = np.sqrt(np.maximum(variance, 0.0))
-        return cls(tasks, places, topic_names(model), size, np.asarray(model.components_), weight, std)
+        return cls(tasks, places, tuple(model.topic_names_), size, np.asarray(model.components_), weight, std)
 
     @property
     def shared(self) -> bool:
@@ -109,27 +109,6 @@ class TopicView:
         return [(int(w), float(row[w])) for w in largest(row, n)]
 
 
-def topic_sizes(model: Any) -> Floats:
-    """Return about how many words each topic has learnt, (K,): its concentrations without the prior's."""
-    if hasattr(model, "topic_tokens_"):
-        return np.asarray(model.topic_tokens_)
-    concentration = model.topic_word_
-    sizes: Floats = concentration.sum(axis=1) - model.eta * concentration.shape[1]
-    return np.maximum(sizes, 0.0)
-
-
-def topic_names(model: Any) -> tuple[str, ...]:
-    """Return a name for each topic, (K,), that stays the same while others come and go."""
-    if hasattr(model, "topic_ids_") and model.multi_class == "shared":
-        return tuple(str(i) for i in model.topic_ids_)
-    places = _places(model)
-    ids = getattr(model, "topic_ids_", np.arange(places[-1].stop))
-    if len(places) == 1 or places[0] == places[-1]:
-        return tuple(str(i) for i in ids)
-    tasks = Decisions.of(model).names
-    return tuple(f"{i} of {tasks[task]}" for task, place in enumerate(places) for i in ids[place])
-
-
 def _places(model: Any) -> tuple[slice, ...]:
     """Return where the topics of each task are: all in one place or, one-vs-rest, one after another."""
     variance = np.diagonal(model.coef_cov_, axis1=1, axis2=2)
@@ -141,7 +120,7 @@ def _places(model: Any) -> tuple[slice, ...]:
 
 
 @dataclass(frozen=True)
-class WordView:
+class LinearView:
     """The weights of words in a linear model."""
 
     tasks: Decisions
@@ -149,7 +128,7 @@ class WordView:
     weight_std: Floats | None  # (T, W)
 
     @classmethod
-    def of(cls, model: Any) -> WordView:
+    def of(cls, model: Any) -> LinearView:
         """Look at a linear model."""
         weight = np.atleast_2d(model.coef_)
         posterior = getattr(model, "posterior_", None)

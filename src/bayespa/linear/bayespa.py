@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayespa.checks import number_of_threads, require_choice, require_number
-from bayespa.learning import rounds, without
-from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor, squeezed
-from bayespa.linear.model import LinearModel
+from bayespa.estimators import Features, documented
+from bayespa.learning import State, rounds
+from bayespa.linear.estimator import (
+    LearnedWeights,
+    LinearClassifier,
+    LinearEstimator,
+    LinearRegressor,
+    n_tasks,
+    squeezed,
+)
+from bayespa.linear.model import LinearModel, margin_variance
 from bayespa.native.elementary import exp
 from bayespa.native.linear import Examples, Floats, Integers, Rows, tilt
 from bayespa.native.random import key_from_seed, permutation
@@ -20,51 +31,110 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+@dataclass(frozen=True, eq=False)
+class _Bayesian(LearnedWeights):
+    """A posterior over the weights, and what the last mini-batch was like."""
+
+    kind: tuple[str, str]  # rule and covariance, which cannot change on the way
+    state: State[Gaussian]
+    objective: float = np.nan
+    n_iter: int = 0
+    last: Rows | float = np.nan  # the last mini-batch, of which the variance of its margins is to be known
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The posterior mean."""
+        return self.state.posterior.mean().T
+
+    @cached_property
+    def typical_variance(self) -> float:
+        """Mean variance of the margins of the last mini-batch."""
+        if not isinstance(self.last, Rows):
+            return self.last
+        return float(margin_variance(self.state.posterior, self.last).mean())
+
+    def finished(self) -> _Bayesian:
+        """Return the same with the typical variance in place of the mini-batch."""
+        return replace(self, last=self.typical_variance)
+
+    def to_file(self) -> dict[str, Any]:
+        """Return what a file keeps of it."""
+        return {
+            "posterior_": self.state.posterior,
+            "n_examples_seen_": self.state.n_examples,
+            "_kind": self.kind,
+            "objective_": self.objective,
+            "n_iter_": self.n_iter,
+            "_typical_variance": self.typical_variance,
+        }
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class _BayesPA(LinearEstimator):
-    """The state is `posterior_`; the rounds of `bayespa.learning` do the rest."""
+    """The rounds of `bayespa.learning`, with a posterior over the weights.
 
-    posterior_: Gaussian
-    n_examples_seen_: int
-    _kind: tuple[str, str]  # what the state was made for
-    _typical_variance: float
+    Parameters
+    ----------
+    cost : float
+        c: how much a violated margin, or an error beyond it, costs. ``inf`` is the hard margin (averaging
+        only). The averaging rule with weight_scale=1 and batch_size=1 is online PA-I with C = 2 cost.
+    weight_scale : float
+        v: prior standard deviation of a weight.
+    rule : {"gibbs", "averaging"}
+        "gibbs" pays the expected loss of weights drawn from the posterior, and learns how uncertain each
+        weight is. "averaging" pays the loss of the mean weights; their covariance stays that of the prior.
+    covariance : {"diagonal", "full", "isotropic"}
+        What the Gibbs rule remembers of the posterior covariance. "full" takes memory and time quadratic in
+        the number of features.
+    method : {"moments", "augmented"}
+        How the Gibbs rule turns the exact posterior of an example into a Gaussian: by matching its moments,
+        or by the paper's data augmentation with a mean field.
+    batch_size : int or None
+        Examples in a mini-batch; None: all at once. The averaging rule solves a mini-batch jointly; the Gibbs
+        rule goes through it example by example.
+    n_passes : int
+        Passes of `fit` over the data; from the second on, a mini-batch replaces what it added before.
+    discount : float
+        Below 1, forget: before each mini-batch, the posterior goes back towards the prior by this factor.
+    """
 
-    def _check_parameters(self, *, fresh: bool) -> None:
-        super()._check_parameters(fresh=fresh)
-        require_choice("classifier", self.classifier, ("averaging", "gibbs"))
+    cost: float = 1.0
+    weight_scale: float = 3.0
+    rule: str = "gibbs"
+    covariance: Literal["diagonal", "full", "isotropic"] = "diagonal"
+    method: str = "moments"
+    batch_size: int | None = 256
+    n_passes: int = 1
+    discount: float = 1.0
+
+    def _check_parameters(self, learned: _Bayesian | None) -> None:
+        super()._check_parameters(learned)
+        require_choice("rule", self.rule, ("averaging", "gibbs"))
         require_choice("covariance", self.covariance, ("full", "diagonal", "isotropic"))
         require_choice("method", self.method, ("moments", "augmented"))
-        require_number("cost", self.cost, 0.0, open_=True, infinite=self.classifier == "averaging")
+        require_number("cost", self.cost, 0.0, open_=True, infinite=self.rule == "averaging")
         require_number("weight_scale", self.weight_scale, 0.0, open_=True)
         if self.batch_size is not None:
             require_number("batch_size", self.batch_size, 1, whole=True)
         require_number("n_passes", self.n_passes, 1, whole=True)
-        require_number("tol", self.tol, 0.0)
         require_number("discount", self.discount, 0.0, open_=True)
         if self.discount > 1.0:
             raise ValueError(f"discount is {self.discount!r}; it must be at most 1, which forgets nothing")
-        if not fresh and self._kind != (self.classifier, self.covariance):
+        if learned is not None and learned.kind != (self.rule, self.covariance):
             raise ValueError(
-                f"classifier and covariance were {self._kind} when learning began and are "
-                f"{(self.classifier, self.covariance)} now; set them back, or call fit to start anew"
+                f"rule and covariance were {learned.kind} when learning began and are "
+                f"{(self.rule, self.covariance)} now; set them back, or call fit to start anew"
             )
 
     def _prior(self, n_tasks: int, dim: int) -> Gaussian:
         return Gaussian.prior(n_tasks, dim, scale=self.weight_scale, structure=self._structure())
 
     def _structure(self) -> Literal["full", "diagonal", "isotropic"]:
-        structure: Literal["full", "diagonal", "isotropic"] = self.covariance
-        return "diagonal" if self.classifier == "averaging" else structure
+        return "diagonal" if self.rule == "averaging" else self.covariance
 
-    def _require_whole(self) -> None:
-        super()._require_whole()
-        wanted = self._structure()
-        if self.posterior_.structure != wanted:
-            raise ValueError(f"the covariance is {self.posterior_.structure}, not {wanted}")
-
-    def _start(self, n_tasks: int, n_columns: int) -> None:
-        self.posterior_ = self._prior(n_tasks, n_columns + 1).copy()
-        self.n_examples_seen_ = 0
-        self._kind = self.classifier, self.covariance
+    def _start(self, features: Features, bias: float, classes: NDArray[Any] | None) -> _Bayesian:
+        prior = self._prior(n_tasks(classes), features.n + 1)
+        return _Bayesian(features, bias, classes, (self.rule, self.covariance), State(prior))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Start from the prior and learn from (X, y).
@@ -79,110 +149,78 @@ class _BayesPA(LinearEstimator):
         -------
         self
         """
-        with self._unchanged_on_error():
-            batch = self._ready(X, y, fresh=True)
-            if self.shuffle:
-                batch = batch.take(permutation(key_from_seed(self.random_state), batch.rows.n))
-            self._learn(batch, self.n_passes)
-        return self
+        key = key_from_seed(self.random_state) if self.shuffle else None
+        return self._learn_all(self._lessons(*self._ready(X, y, fresh=True), n_passes=self.n_passes, key=key))
 
-    def _learn(self, batch: Examples, n_passes: int = 1) -> None:
-        """Learn in mini-batches. After each one the model is complete: an interrupt loses the rest only."""
-        model = LinearModel(self.cost, self.classifier, self.method, number_of_threads(self.n_jobs))
-        batches, seen = batch.split(self.batch_size), self.n_examples_seen_
-        options = {"n_passes": n_passes, "discount": self.discount, "tol": self.tol}
-        prior = self._prior(*self.posterior_.shift.shape)
-        try:
-            for state in rounds(model, self.posterior_, batches, prior=prior, cavity=without, **options):
-                self.posterior_ = state.posterior
-                self.n_examples_seen_ = seen + state.n_examples
-                self.objective_ = state.local.objective / state.local.n_examples
-                self.n_iter_ = state.pass_index + 1
-                if self.verbose:
-                    print(f"{self.n_examples_seen_} examples: objective {self.objective_:.6g} an example")
-        finally:
-            self._typical_variance = float(self._margin_variance(batches[-1].rows).mean())
+    def _lessons(
+        self, learned: _Bayesian, examples: Examples, n_passes: int = 1, key: int | None = None
+    ) -> Iterator[_Bayesian]:
+        """Learn the examples, shuffled if there is a key; yield what is learned after each mini-batch."""
+        if key is not None:
+            examples = examples.take(permutation(key, examples.rows.n))
+        model = LinearModel(self.cost, self.rule, self.method, number_of_threads(self.n_jobs))
+        batches = examples.split(self.batch_size)
+        prior = self._prior(learned.n_tasks, learned.features.n + 1) if self.discount < 1.0 else None
+        for now in rounds(
+            model, learned.state, batches, n_passes=n_passes, discount=self.discount, prior=prior
+        ):
+            learned = replace(
+                learned,
+                state=now.state,
+                objective=now.step.objective / now.step.n_examples,
+                n_iter=now.pass_index + 1,
+                last=batches[now.batch_index].rows,
+            )
+            if self.verbose:
+                n_seen = learned.state.n_examples
+                print(f"{n_seen} examples: objective {learned.objective:.6g} an example")
+            yield learned
 
-    def _weights_now(self) -> Floats:
-        return self.posterior_.mean().T
+    def _read(
+        self, file: dict[str, Any], features: Features, bias: float, classes: NDArray[Any] | None
+    ) -> _Bayesian:
+        posterior, n_examples, kind = file.pop("posterior_"), file.pop("n_examples_seen_"), file.pop("_kind")
+        if not isinstance(posterior, Gaussian) or posterior.structure != self._structure():
+            raise ValueError(f"the posterior is {posterior!r}, not a {self._structure()} Gaussian")
+        require_number("n_examples_seen_", n_examples, 0, whole=True)
+        objective, n_iter = file.pop("objective_"), file.pop("n_iter_")
+        require_number("objective_", objective, -np.inf)
+        require_number("n_iter_", n_iter, 0, whole=True)
+        variance = file.pop("_typical_variance")
+        require_number("_typical_variance", variance, 0.0)
+        state = State(posterior, n_examples=n_examples)
+        return _Bayesian(features, bias, classes, kind, state, objective, n_iter, variance)
 
-    def _margin_variance(self, rows: Rows) -> Floats:
-        """Return xᵀΣx of every row and task, shape (n, T)."""
-        n_threads = number_of_threads(self.n_jobs)
-        if self.posterior_.structure == "full":
-            return self.posterior_.quadratic(rows.dense(), n_threads=n_threads)
-        columns, rows = rows.compact()
-        precision = self.posterior_.precision.T
-        if self.posterior_.structure == "diagonal":
-            precision = precision[columns]
-        variance = np.broadcast_to(1.0 / precision, (len(columns), self.posterior_.shift.shape[0]))
-        return rows.squared().decide(variance, n_threads)
+    @property
+    def posterior_(self) -> Gaussian:
+        """Of the weights (tasks, n_features + 1); the last is that of the intercept."""
+        posterior: Gaussian = self._known().state.posterior
+        return posterior
+
+    @property
+    def n_examples_seen_(self) -> int:
+        """Examples learned, each once however many passes there were."""
+        return int(self._known().state.n_examples)
+
+    @property
+    def objective_(self) -> float:
+        """Of the last mini-batch, per example: −log evidence (Gibbs), or KL + 2c loss (averaging)."""
+        return float(self._known().objective)
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes made by the last `fit`."""
+        return int(self._known().n_iter)
 
 
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BayesPAClassifier(LinearClassifier, _BayesPA):
     """Online Bayesian passive-aggressive classifier: a Gaussian over the weights, updated by mini-batches.
 
     An example that the posterior already classifies with the margin changes nothing; one that violates it
     moves the posterior to the nearest one that does not, or, softly, that pays for it. The uncertainty that
     remains gives probabilities and standard deviations.
-
-    Parameters
-    ----------
-    cost : float, default=1.0
-        c: how much a violated margin costs. ``inf`` is the hard margin (averaging only). The averaging
-        classifier with weight_scale=1 and batch_size=1 is online PA-I with C = 2 cost.
-    margin : float, default=1.0
-        ε: how far on the right side an example has to be.
-    weight_scale : float, default=3.0
-        v: prior standard deviation of a weight.
-    bias_scale : float, default=0.1
-        Prior standard deviation of the intercept, relative to that of wᵀx for a row x of the typical length
-        of those first seen.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept.
-    classifier : {"gibbs", "averaging"}, default="gibbs"
-        "gibbs" pays the expected loss of a random classifier drawn from the posterior, and learns how
-        uncertain each weight is. "averaging" pays the loss of the mean classifier; its covariance stays that
-        of the prior.
-    covariance : {"diagonal", "full", "isotropic"}, default="diagonal"
-        What the Gibbs classifier remembers of the posterior covariance. "full" takes memory and time
-        quadratic in the number of features.
-    method : {"moments", "augmented"}, default="moments"
-        How the Gibbs classifier turns the exact posterior of an example into a Gaussian: by matching its
-        moments, or by the paper's data augmentation with a mean field.
-    batch_size : int or None, default=256
-        Examples in a mini-batch; None: all at once. The averaging classifier solves a mini-batch jointly; the
-        Gibbs classifier goes through it example by example.
-    n_passes : int, default=1
-        Passes of `fit` over the data; from the second on, a mini-batch replaces what it added before.
-    tol : float, default=0.0
-        `fit` stops after a pass whose objective changed by less than this, relatively (the paper: 1e-4).
-    discount : float, default=1.0
-        Below 1, forget: before each mini-batch, the posterior goes back towards the prior by this factor.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the cost of the examples of a class; "balanced" makes the classes of each call weigh the
-        same.
-    shuffle : bool, default=True
-        Let `fit` take the examples in random order. `partial_fit` keeps the order given.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the shuffling.
-    n_jobs : int or None, default=None
-        Threads, over the classes; the result does not depend on it.
-    verbose : int, default=0
-        Print the objective after each mini-batch.
-
-    Attributes
-    ----------
-    posterior_ : Gaussian
-        Of the weights (tasks, n_features + 1); the last is that of the intercept.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_ : ndarray of shape (n_classes,)
-    objective_ : float
-        Of the last mini-batch, per example: −log evidence (Gibbs), or KL + 2c loss (averaging).
-    n_examples_seen_ : int
-    n_iter_ : int
-        Passes made by the last `fit`.
 
     Notes
     -----
@@ -199,52 +237,19 @@ class BayesPAClassifier(LinearClassifier, _BayesPA):
     (True, (3,))
     """
 
-    def __init__(
-        self,
-        *,
-        cost: float = 1.0,
-        margin: float = 1.0,
-        weight_scale: float = 3.0,
-        bias_scale: float = 0.1,
-        fit_intercept: bool = True,
-        classifier: str = "gibbs",
-        covariance: str = "diagonal",
-        method: str = "moments",
-        batch_size: int | None = 256,
-        n_passes: int = 1,
-        tol: float = 0.0,
-        discount: float = 1.0,
-        class_weight: Mapping[Any, float] | str | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.cost = cost
-        self.margin = margin
-        self.weight_scale = weight_scale
-        self.bias_scale = bias_scale
-        self.fit_intercept = fit_intercept
-        self.classifier = classifier
-        self.covariance = covariance
-        self.method = method
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.tol = tol
-        self.discount = discount
-        self.class_weight = class_weight
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _continue_tasks(self, source: Integers, sign: Floats) -> None:
-        prior = self._prior(len(source), self.posterior_.shift.shape[1])
-        self.posterior_ = self.posterior_.continued(prior, source, sign)
+    def _continued(
+        self, learned: _Bayesian, classes: NDArray[Any], source: Integers, sign: Floats
+    ) -> _Bayesian:
+        prior = self._prior(len(source), learned.features.n + 1)
+        posterior = learned.state.posterior.continued(prior, source, sign)
+        return replace(learned, classes=classes, state=replace(learned.state, posterior=posterior))
 
     def decision_std(self, X: Any) -> Floats:
         """Return the posterior standard deviation of each margin, in the shape of `decision_function`."""
-        return squeezed(np.sqrt(self._margin_variance(self._examples(X))))
+        learned, rows = self._asked(X)
+        return squeezed(
+            np.sqrt(margin_variance(learned.state.posterior, rows, number_of_threads(self.n_jobs)))
+        )
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n, n_classes).
@@ -254,48 +259,29 @@ class BayesPAClassifier(LinearClassifier, _BayesPA):
         variance that was typical of the last mini-batch: better calibrated than their own, and probabilities
         then rank as `decision_function` does.
         """
-        f = self._decide(self._examples(X))
-        log_odds = self._log_evidence(f) - self._log_evidence(-f)
+        learned, rows = self._asked(X)
+        return self._probable(learned, learned.decide(rows, self.n_jobs))
+
+    def _probable(self, learned: Any, f: Floats) -> Floats:
+        cost = min(self.cost, 1e6)  # a hard margin's probabilities: those of a very large cost
+        right, wrong = (tilt(m, learned.typical_variance, self.margin, np.inf, cost)[..., 0] for m in (f, -f))
+        log_odds = right - wrong
         if log_odds.shape[1] == 1:
             log_odds = np.hstack((np.zeros_like(log_odds), log_odds))
         odds = exp(log_odds - log_odds.max(axis=1, keepdims=True))
         probability: Floats = odds / odds.sum(axis=1, keepdims=True)
         return probability
 
-    def _log_evidence(self, f: Floats) -> Floats:
-        cost = min(self.cost, 1e6)  # a hard margin's probabilities: those of a very large cost
-        log_mass: Floats = tilt(f, self._typical_variance, self.margin, np.inf, cost)[..., 0]
-        return log_mass
 
-
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BayesPARegressor(LinearRegressor, _BayesPA):
     """Online Bayesian passive-aggressive regression with the epsilon-insensitive loss.
 
     Parameters
     ----------
-    cost : float, default=1.0
-        c: how much an error beyond the margin costs.
-    margin : float, default=0.1
+    margin : float
         ε: errors up to this size are no errors.
-    weight_scale : float, default=10.0
-        v: prior standard deviation of a weight.
-    bias_scale : float, default=1.0
-        Prior standard deviation of the intercept, relative to that of wᵀx for a row x of the typical length
-        of those first seen.
-    fit_intercept, classifier, covariance, method, batch_size, n_passes, tol, discount, shuffle, random_state,
-    verbose
-        As in `BayesPAClassifier`.
-    n_jobs : int or None, default=None
-        Threads for predictions.
-
-    Attributes
-    ----------
-    posterior_ : Gaussian
-        Of the weights (1, n_features + 1); the last is that of the intercept.
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : ndarray of shape (1,)
-    objective_, n_examples_seen_, n_iter_
-        As in `BayesPAClassifier`.
 
     Examples
     --------
@@ -308,45 +294,14 @@ class BayesPARegressor(LinearRegressor, _BayesPA):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        cost: float = 1.0,
-        margin: float = 0.1,
-        weight_scale: float = 10.0,
-        bias_scale: float = 1.0,
-        fit_intercept: bool = True,
-        classifier: str = "gibbs",
-        covariance: str = "diagonal",
-        method: str = "moments",
-        batch_size: int | None = 256,
-        n_passes: int = 1,
-        tol: float = 0.0,
-        discount: float = 1.0,
-        shuffle: bool = True,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.cost = cost
-        self.margin = margin
-        self.weight_scale = weight_scale
-        self.bias_scale = bias_scale
-        self.fit_intercept = fit_intercept
-        self.classifier = classifier
-        self.covariance = covariance
-        self.method = method
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.tol = tol
-        self.discount = discount
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    margin: float = 0.1
+    weight_scale: float = 10.0
 
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Return the posterior mean of wᵀx of each row, shape (n,), and, if asked, its standard deviation."""
-        rows = self._examples(X)
-        mean = self._decide(rows)[:, 0]
-        return (mean, np.sqrt(self._margin_variance(rows)[:, 0])) if return_std else mean
+        learned, rows = self._asked(X)
+        mean: Floats = learned.decide(rows, self.n_jobs)[:, 0]
+        if not return_std:
+            return mean
+        variance = margin_variance(learned.state.posterior, rows, number_of_threads(self.n_jobs))
+        return mean, np.sqrt(variance[:, 0])

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y, column_or_1d, validate_data
 
 from bayespa.checks import number_of_threads, require_finite, require_number, require_sound
-from bayespa.classes import some, tasks_of
+from bayespa.classes import require_classes, some, tasks_of
+from bayespa.estimators import Features, ValueEstimator
 from bayespa.native.linear import Examples, Floats, Integers, Rows, Wanted
 
 if TYPE_CHECKING:
@@ -39,101 +41,129 @@ def _no_number(name: str, values: Any) -> str | None:
     return None
 
 
-class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is untyped
-    """Checks, state and predictions of weights that are kept feature-major, the bias in the last row.
+@dataclass(frozen=True, eq=False)
+class LearnedWeights(ABC):
+    """All that a linear estimator has learned: a value. Weights are feature-major, the bias is the last."""
 
-    A subclass keeps what it has learned in attributes that `_start` makes, and learns in `_learn`.
+    features: Features
+    bias: float  # the value of the constant feature whose weight makes the intercept
+    classes: NDArray[Any] | None  # of a classifier
+
+    @cached_property
+    @abstractmethod
+    def weights(self) -> Floats:
+        """The weights to predict with, (n_columns + 1, tasks)."""
+
+    @abstractmethod
+    def to_file(self) -> dict[str, Any]:
+        """Return what a file keeps beside features, bias and classes."""
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return n_tasks(self.classes)
+
+    def forget_weights(self) -> None:
+        """Make room for learning: the weights are computed again if somebody asks."""
+        vars(self).pop("weights", None)
+
+    def finished(self) -> Self:
+        """Return the same once nothing of the mini-batch is needed any more."""
+        return self
+
+    def decide(self, rows: Rows, n_jobs: int | None) -> Floats:
+        """Return wᵀx of every row and task, (n, tasks)."""
+        return rows.decide(self.weights, number_of_threads(n_jobs))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # no weights: they follow
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
+    """Checks, and predictions with what was learned.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether to learn an intercept.
+    bias_scale : float
+        The intercept is the weight of a feature that has the same value in every example: this many times the
+        typical length of the rows first seen. The larger it is, the faster the intercept learns.
+    shuffle : bool
+        Let `fit` take the examples in random order. `partial_fit` keeps the order given.
+    random_state : int, RandomState, Generator or None
+        Seed of the shuffling.
+    n_jobs : int or None
+        Threads, over the classes; those of a regressor only predict. The result does not depend on it.
+    verbose : int
+        Print how learning goes on.
     """
 
-    _bias: float  # the value of the constant feature whose weight makes the intercept
+    fit_intercept: bool = True
+    bias_scale: float = 0.1
+    shuffle: bool = True
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     @abstractmethod
-    def _start(self, n_tasks: int, n_columns: int) -> None:
-        """Set the state to that before the first example, in arrays of its own."""
+    def _start(self, features: Features, bias: float, classes: NDArray[Any] | None) -> Any:
+        """Return what is learned before the first example."""
 
     @abstractmethod
-    def _learn(self, batch: Examples) -> object:
-        """Learn the examples once, in their order."""
+    def _ready(self, X: Any, y: Any, fresh: bool) -> tuple[Any, Examples]:
+        """Return what was learned, with room for new classes, and the checked examples."""
 
     @abstractmethod
-    def _weights_now(self) -> Floats:
-        """Return the weights to predict with, (n_columns + 1, tasks)."""
+    def _lessons(self, learned: Any, examples: Examples) -> Iterator[Any]:
+        """Learn the examples once, in their order; yield what is learned after each mini-batch."""
 
     @abstractmethod
-    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Examples:
-        """Return the examples, checked; what it sets is undone by `_unchanged_on_error`."""
+    def _read(
+        self, file: dict[str, Any], features: Features, bias: float, classes: NDArray[Any] | None
+    ) -> Any:
+        """Return what was learned, taking its entries out of those of a file."""
 
-    def _check_parameters(self, *, fresh: bool) -> None:
-        """Raise a ValueError for parameters that are wrong, or, if not `fresh`, wrong to go on with."""
+    def _check_parameters(self, learned: Any) -> None:
+        """Raise a ValueError for parameters that are wrong, or wrong to go on with (None: from nothing)."""
         number_of_threads(self.n_jobs)
         require_number("bias_scale", self.bias_scale, 0.0, open_=True)
-
-    @abstractmethod
-    def _known_tasks(self) -> int:
-        """Return the number of tasks learned."""
-
-    def _require_whole(self) -> None:
-        """Raise a ValueError unless parameters and weights, which came from a file, belong together."""
-        self._check_parameters(fresh=False)
-        require_number("n_features_in_", self.n_features_in_, 1, whole=True)
-        require_number("_bias", self._bias, 0.0)
-        found, wanted = self._weights_now().shape, (self.n_features_in_ + 1, self._known_tasks())
-        if found != wanted:
-            raise ValueError(f"the weights have shape {found}, not {wanted}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bias")
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """Leave the model as it was if its parameters or its input are refused.
-
-        Attributes are put back, so what runs in here may set them but not write into their arrays.
-        """
-        before = dict(vars(self))
-        try:
-            yield
-        except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _ready(self, X: Any, y: Any, *, fresh: bool, **options: Any) -> Examples:
-        """Return the checked examples, with the state ready to learn them: a new one if `fresh`."""
-        with self._unchanged_on_error():
-            self._check_parameters(fresh=fresh)
-            batch = self._check(X, y, fresh=fresh, **options)
-            if fresh:
-                self._start(batch.targets.n_tasks, batch.rows.n_columns)
-        return batch
-
-    def _validate(self, X: Any, *y: Any, reset: bool) -> Any:
+    def _validated(self, X: Any, *y: Any, fresh: bool = False) -> Any:
         require_sound("X", X)
-        options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False, "reset": reset}
+        options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
         try:
-            return validate_data(self, X, *y, **options)
+            if fresh:
+                return check_X_y(X, *y, estimator=self, **options)
+            return validate_data(self, X, *y, reset=False, **options)
         except (TypeError, ValueError) as error:
             place = _no_number("X", X)
             if place is None:
                 raise
             raise type(error)(f"{error}: {place}") from error
 
-    def _labelled(self, X: Any, y: Any, *, fresh: bool) -> tuple[Rows, NDArray[Any]]:
-        """Return rows to learn and their y (n,); a first call fixes the value of the constant feature."""
+    def _labelled(self, X: Any, y: Any, learned: Any) -> tuple[Features, Rows, NDArray[Any]]:
+        """Return columns, rows to learn and their y (n,); the first rows fix the constant feature's value."""
+        if self.__sklearn_is_fitted__():
+            self._learned.forget_weights()
         given = np.asarray(y)
         if given.dtype.kind == "f":
             require_finite("y", given)
-        X, y = self._validate(X, y, reset=fresh)
-        require_finite("X", X)
-        rows = Rows.of(X)
-        if fresh:
-            self._bias = float(self.bias_scale) * (rows.length() or 1.0) if self.fit_intercept else 0.0
-        return replace(rows, bias=self._bias), column_or_1d(y, warn=True)
+        checked, y = self._validated(X, y, fresh=learned is None)
+        require_finite("X", checked)
+        rows = Rows.of(checked)
+        if learned is not None:
+            features, bias = learned.features, learned.bias
+        else:
+            features = Features.of(X)
+            bias = float(self.bias_scale) * (rows.length() or 1.0) if self.fit_intercept else 0.0
+        return features, replace(rows, bias=bias), column_or_1d(y, warn=True)
 
     def _example_weights(self, sample_weight: Any, rows: Rows) -> Floats:
         if sample_weight is None:
@@ -149,40 +179,103 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  
             raise ValueError(f"sample_weight[{i}] is {weights[i]}; weights must not be negative")
         return weights
 
-    def _examples(self, X: Any) -> Rows:
-        """Return rows to predict."""
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        require_finite("X", X)
-        return replace(Rows.of(X), bias=self._bias)
+    def _asked(self, X: Any) -> tuple[Any, Rows]:
+        """Return what was learned, once for a whole prediction, and the rows to predict."""
+        now = copy(self)  # a snapshot, whatever another thread learns
+        check_is_fitted(now)
+        checked = now._validated(X)
+        require_finite("X", checked)
+        return now._learned, replace(Rows.of(checked), bias=now._learned.bias)
 
-    def _decide(self, rows: Rows) -> Floats:
-        """Return wᵀx of every row and task, (n, tasks)."""
-        return rows.decide(self._weights_now(), number_of_threads(self.n_jobs))
+    def _learn(self, lessons: Iterator[Any]) -> Self:
+        """Publish what each lesson teaches. Nothing holds the value before, whose memory it takes over."""
+        for self._learned in lessons:
+            self._learned = self._learned.finished()
+        return self
+
+    def _learn_all(self, lessons: Iterator[Any]) -> Self:
+        """Publish what the last lesson teaches, or the last before an interrupt, which is a wish to stop."""
+        learned: Any = None
+        try:
+            for lesson in lessons:
+                learned = lesson
+            self._learned = learned.finished()
+        except KeyboardInterrupt:
+            if learned is not None:
+                self._learned = learned.finished()
+            raise
+        return self
+
+    def _to_file(self) -> dict[str, Any]:
+        """Return what was learned, under the names that a file has."""
+        learned = self._known()
+        names, classes = learned.features.names, learned.classes
+        return {
+            **({} if names is None else {"feature_names_in_": names}),
+            "n_features_in_": learned.features.n,
+            "_bias": learned.bias,
+            **({} if classes is None else {"classes_": classes}),
+            **learned.to_file(),
+        }
+
+    def _from_file(self, learned: dict[str, Any]) -> None:
+        """Take what `_to_file` returned, if it is all there and belongs together."""
+        file = dict(learned)
+        try:
+            features = Features.from_file(file)
+            bias = file.pop("_bias")
+            require_number("_bias", bias, 0.0)
+            value = self._read(file, features, bias, self._read_classes(file))
+        except KeyError as name:
+            raise ValueError(f"{name} is missing") from None
+        if file:
+            raise ValueError(f"{next(iter(file))!r} is not the name of something learned")
+        self._check_parameters(value)
+        wanted = (features.n + 1, value.n_tasks)
+        if value.weights.shape != wanted:
+            raise ValueError(f"the weights have shape {value.weights.shape}, not {wanted}")
+        self._learned = value
+
+    def _read_classes(self, file: dict[str, Any]) -> NDArray[Any] | None:
+        """Take the classes out of the entries of a file, if the estimator has any."""
+        return None
 
     @property
     def coef_(self) -> Floats:
         """Weights of the features, shape (1 or n_classes, n_features); of a regressor, (n_features,)."""
-        return self._weights_now()[:-1].T.copy()
+        coef: Floats = self._known().weights[:-1].T.copy()
+        return coef
 
     @property
     def intercept_(self) -> Floats:
         """Intercepts, shape (1 or n_classes,)."""
-        intercept: Floats = self._weights_now()[-1] * self._bias
+        learned = self._known()
+        intercept: Floats = learned.weights[-1] * learned.bias
         return intercept
 
 
-class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
-    """One task for each class (one against the rest), or a single task for two classes."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """One task for each class (one against the rest), or a single task for two classes.
 
-    classes_: NDArray[Any]
+    Parameters
+    ----------
+    margin : float
+        ε: how far on the right side an example has to be.
+    class_weight : dict, "balanced" or None
+        Multiplies the cost of the examples of a class; "balanced" makes the classes of each call weigh the
+        same.
+    """
+
+    margin: float = 1.0
+    class_weight: Mapping[Any, float] | str | None = None
 
     @abstractmethod
-    def _continue_tasks(self, source: Integers, sign: Floats) -> None:
-        """Make task t continue task source[t], with its sign; -1: a new task."""
+    def _continued(self, learned: Any, classes: NDArray[Any], source: Integers, sign: Floats) -> Any:
+        """Return what was learned where task t continues task source[t], with its sign; -1: a new task."""
 
-    def _check_parameters(self, *, fresh: bool) -> None:
-        super()._check_parameters(fresh=fresh)
+    def _check_parameters(self, learned: Any) -> None:
+        super()._check_parameters(learned)
         require_number("margin", self.margin, 0.0, open_=True)
 
     def partial_fit(
@@ -209,60 +302,34 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             raise ValueError(
                 "classes is None in the first call of partial_fit; pass all classes, e.g. np.unique(y)"
             )
-        self._learn(self._ready(X, y, fresh=fresh, classes=classes, sample_weight=sample_weight))
-        return self
+        return self._learn(self._lessons(*self._ready(X, y, fresh, classes, sample_weight)))
 
-    def _check(
-        self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None, classes: ArrayLike | None = None
-    ) -> Examples:
-        rows, y = self._labelled(X, y, fresh=fresh)
+    def _ready(
+        self, X: Any, y: Any, fresh: bool, classes: ArrayLike | None = None, sample_weight: Any = None
+    ) -> tuple[Any, Examples]:
+        learned: Any = None if fresh else self._learned
+        self._check_parameters(learned)
+        features, rows, y = self._labelled(X, y, learned)
         check_classification_targets(y)
-        known = self._known_classes(y, None if fresh else self.classes_, classes)
+        known = _known_classes(y, None if fresh else learned.classes, classes)
+        if learned is None:
+            learned = self._start(features, rows.bias, known)
+        elif len(known) > len(learned.classes):
+            learned = self._continued(learned, known, *tasks_of(known, learned.classes))
         labels = np.searchsorted(known, y).astype(np.int32)
-        n_tasks = _n_tasks(known)
-        if n_tasks == 1:
+        if learned.n_tasks == 1:
             labels -= 1  # task 0 stands for the second class
         cost = self._example_weights(sample_weight, rows) * self._class_cost(known, y)
-        if not fresh and len(known) > len(self.classes_):
-            self._continue_tasks(*tasks_of(known, self.classes_))
-        self.classes_ = known
-        return Examples(rows, Wanted(labels, None, cost, n_tasks, self.margin))
+        return learned, Examples(rows, Wanted(labels, None, cost, learned.n_tasks, self.margin))
 
-    def _known_tasks(self) -> int:
-        return _n_tasks(self.classes_)
-
-    @staticmethod
-    def _known_classes(
-        y: NDArray[Any], before: NDArray[Any] | None, classes: ArrayLike | None
-    ) -> NDArray[Any]:
-        """Return all classes, sorted: those named, else those known before, else those of y."""
-        if classes is not None:
-            known = np.unique(np.asarray(classes))
-            lost = [] if before is None else np.setdiff1d(before, known).tolist()
-            if lost:
-                raise ValueError(
-                    f"classes leaves out {lost[0]!r}, which the model has learned; pass all classes, old "
-                    "and new"
-                )
-        else:
-            known = np.unique(y) if before is None else before
-        unknown = ~np.isin(y, known)
-        if unknown.any():
-            i = int(np.argmax(unknown))
-            raise ValueError(
-                f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {some(known)});"
-                " name all classes, this one too, in partial_fit(..., classes=...)"
-            )
-        if len(known) < 2:
-            raise ValueError(
-                f"y has only one class, {known[0]!r}; a classifier needs two: pass more data, or "
-                "partial_fit(..., classes=...) with all classes to come"
-            )
-        return known
+    def _read_classes(self, file: dict[str, Any]) -> NDArray[Any]:
+        classes: NDArray[Any] = file.pop("classes_")
+        require_classes(classes)
+        return classes
 
     def _class_cost(self, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
         """Return the weight of each example's class, shape (n,)."""
-        class_weight: Mapping[Any, float] | str | None = self.class_weight
+        class_weight = self.class_weight
         if isinstance(class_weight, str):
             classes = classes[np.isin(classes, y)]  # "balanced" means within the batch
         weight = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
@@ -271,28 +338,49 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         of_examples: Floats = weight[np.searchsorted(classes, y)]
         return of_examples
 
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, sorted."""
+        classes: NDArray[Any] = self._known().classes
+        return classes
+
     def decision_function(self, X: Any) -> Floats:
         """Return the margins, (n, n_classes); for two classes (n,), positive for the second."""
-        return squeezed(self._decide(self._examples(X)))
+        learned, rows = self._asked(X)
+        return squeezed(learned.decide(rows, self.n_jobs))
+
+    def _answers(self, X: Any) -> tuple[NDArray[Any], Floats | None, Floats]:
+        """Return what `predict` says, probabilities if any, and the margins (n, T), for the price of one."""
+        learned, rows = self._asked(X)
+        f = learned.decide(rows, self.n_jobs)
+        return _winners(learned, f), self._probable(learned, f), f
+
+    def _probable(self, learned: Any, f: Floats) -> Floats | None:
+        """Return the probabilities that margins f (n, T) stand for."""
+        return None
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row of X, shape (n,)."""
-        scores = self.decision_function(X)
-        winners = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        predicted: NDArray[Any] = self.classes_[winners]
-        return predicted
+        learned, rows = self._asked(X)
+        return _winners(learned, learned.decide(rows, self.n_jobs))
 
 
+def _winners(learned: Any, f: Floats) -> NDArray[Any]:
+    """Return the classes that margins f (n, T) decide for, (n,)."""
+    winners = (f[:, 0] > 0).astype(np.int64) if learned.n_tasks == 1 else f.argmax(axis=1)
+    predicted: NDArray[Any] = learned.classes[winners]
+    return predicted
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     """A single task, whose values are the targets."""
 
-    _margin_name = "margin"  # the parameter that holds ε
+    bias_scale: float = 1.0
+    _margin_name: ClassVar[str] = "margin"  # the parameter that holds ε
 
-    def _known_tasks(self) -> int:
-        return 1
-
-    def _check_parameters(self, *, fresh: bool) -> None:
-        super()._check_parameters(fresh=fresh)
+    def _check_parameters(self, learned: Any) -> None:
+        super()._check_parameters(learned)
         require_number(self._margin_name, getattr(self, self._margin_name), 0.0)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -310,17 +398,20 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         self
         """
         fresh = not self.__sklearn_is_fitted__()
-        self._learn(self._ready(X, y, fresh=fresh, sample_weight=sample_weight))
-        return self
+        return self._learn(self._lessons(*self._ready(X, y, fresh, sample_weight)))
 
-    def _check(self, X: Any, y: Any, *, fresh: bool, sample_weight: Any = None) -> Examples:
-        rows, y = self._labelled(X, y, fresh=fresh)
+    def _ready(self, X: Any, y: Any, fresh: bool, sample_weight: Any = None) -> tuple[Any, Examples]:
+        learned: Any = None if fresh else self._learned
+        self._check_parameters(learned)
+        features, rows, y = self._labelled(X, y, learned)
         try:
             values = np.array(y, np.float64)[:, None]
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error}: {_no_number('y', y)}") from error
         weights = self._example_weights(sample_weight, rows)
-        return Examples(rows, Wanted(None, values, weights, 1, getattr(self, self._margin_name)))
+        if learned is None:
+            learned = self._start(features, rows.bias, None)
+        return learned, Examples(rows, Wanted(None, values, weights, 1, getattr(self, self._margin_name)))
 
     @property
     def coef_(self) -> Floats:
@@ -329,9 +420,35 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         return coef
 
 
-def _n_tasks(classes: NDArray[Any]) -> int:
-    """Return the number of tasks: two classes share one, which stands for the second."""
-    return 1 if len(classes) == 2 else len(classes)
+def _known_classes(y: NDArray[Any], before: NDArray[Any] | None, classes: ArrayLike | None) -> NDArray[Any]:
+    """Return all classes, sorted: those named, else those known before, else those of y."""
+    if classes is not None:
+        known = np.unique(np.asarray(classes))
+        lost = [] if before is None else np.setdiff1d(before, known).tolist()
+        if lost:
+            raise ValueError(
+                f"classes leaves out {lost[0]!r}, which the model has learned; pass all classes, old and new"
+            )
+    else:
+        known = np.unique(y) if before is None else before
+    unknown = ~np.isin(y, known)
+    if unknown.any():
+        i = int(np.argmax(unknown))
+        raise ValueError(
+            f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {some(known)});"
+            " name all classes, this one too, in partial_fit(..., classes=...)"
+        )
+    if len(known) < 2:
+        raise ValueError(
+            f"y has only one class, {known[0]!r}; a classifier needs two: pass more data, or "
+            "partial_fit(..., classes=...) with all classes to come"
+        )
+    return known
+
+
+def n_tasks(classes: NDArray[Any] | None) -> int:
+    """Return the number of tasks: one for each class, but two share one, which stands for the second."""
+    return 1 if classes is None or len(classes) == 2 else len(classes)
 
 
 def squeezed(f: Floats) -> Floats:

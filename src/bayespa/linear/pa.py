@@ -2,33 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayespa import _native
 from bayespa.checks import number_of_threads, require_choice, require_number
-from bayespa.linear.estimator import LinearClassifier, LinearEstimator, LinearRegressor
+from bayespa.estimators import Features, documented
+from bayespa.linear.estimator import (
+    LearnedWeights,
+    LinearClassifier,
+    LinearEstimator,
+    LinearRegressor,
+    n_tasks,
+)
 from bayespa.native.linear import Examples, Floats, Integers
 from bayespa.native.random import key_from_seed, permutation, subkey
+from bayespa.posteriors.posterior import finite
+from bayespa.posteriors.table import Table
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+@dataclass(frozen=True, eq=False)
+class _Passive(LearnedWeights):
+    """The weights, and how they came about."""
+
+    table: Table
+    drift: Table | None  # Σ i step_i over the examples i, by which the mean of the weights differs from them
+    t: float = 1.0
+    n_iter: int | None = None  # None: never fitted as a whole
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weights, or their mean over all examples."""
+        return _answer(self.table.array, None if self.drift is None else self.drift.array, self.t)
+
+    def drift_if(self, average: bool) -> Table | None:
+        """Return the drift to go on with: a mean may begin, or end, at any time."""
+        return (self.drift or _nothing(self.table.shape)) if average else None
+
+    def to_file(self) -> dict[str, Any]:
+        """Return what a file keeps of it."""
+        drift = None if self.drift is None else self.drift.array
+        passes = {} if self.n_iter is None else {"n_iter_": self.n_iter}
+        return {"_weights": self.table.array, "_drift": drift, "t_": self.t, **passes}
+
+
+@dataclass
+class _Course:
+    """Passes over n examples, in arrays of its own. It knows how many were made, whatever cuts it short."""
+
+    start: _Passive
+    n: int
+    weights: Floats
+    drift: Floats | None
+    changes: list[Floats] = field(default_factory=list)  # in each pass; NaN until the weights have changed
+
+    @property
+    def n_passes(self) -> int:
+        """Passes made."""
+        return len(self.changes) - int(bool(self.changes) and np.isnan(self.changes[-1][0]))
+
+    @property
+    def t(self) -> float:
+        """1 + the number of examples shown."""
+        return self.start.t + self.n * self.n_passes
+
+    def finished(self) -> _Passive:
+        """Return what is learned if this was all."""
+        return self._learned
+
+    @cached_property
+    def _learned(self) -> _Passive:  # once: a table owns its array
+        drift = None if self.drift is None else Table(self.drift, own=True)
+        table = Table(self.weights, own=True)
+        return replace(self.start, table=table, drift=drift, t=self.t, n_iter=self.n_passes)
+
+
+def _answer(weights: Floats, drift: Floats | None, t: float) -> Floats:
+    """Return the weights to predict with: these, or their mean over all examples."""
+    if drift is None:
+        return weights
+    mean: Floats = drift / max(t - 1.0, 1.0)
+    return np.subtract(weights, mean, out=mean)
+
+
+def _nothing(shape: tuple[int, ...]) -> Table:
+    """Return a table of zeros that takes no memory."""
+    return Table(np.broadcast_to(0.0, shape))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class _PassiveAggressive(LinearEstimator):
-    """The state is (weights, drift, t_); `fit` repeats `_step` until the loss stops falling."""
+    """Passes over the data, example by example, until the loss stops falling.
 
-    _losses: tuple[str, str]  # of PA-I and PA-II
-    _weights: Floats  # (D + 1, T)
-    _drift: (
-        Floats | None
-    )  # Σ i step_i over the examples i, by which the mean of the weights differs from them
+    Parameters
+    ----------
+    C : float
+        Aggressiveness: the largest step. ``inf`` is the hard-margin PA.
+    max_iter : int
+        Most passes over the data in `fit`.
+    tol : float or None
+        `fit` stops when a pass's mean loss is no better than the best minus `tol`, `n_iter_no_change` times
+        in a row.
+    early_stopping : bool
+        Judge that on a held-out part of the data instead of the loss of the pass.
+    validation_fraction : float
+        The part held out if `early_stopping`.
+    n_iter_no_change : int
+        See `tol`.
+    warm_start : bool
+        Let `fit` start from the weights of the last `fit`.
+    average : bool
+        Use the mean of the weights over all examples seen.
+    """
 
-    def _check_parameters(self, *, fresh: bool) -> None:
-        super()._check_parameters(fresh=fresh)
+    C: float = 1.0
+    max_iter: int = 1000
+    tol: float | None = 1e-3
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    warm_start: bool = False
+    average: bool = False
+    _losses: ClassVar[tuple[str, str]]  # of PA-I and PA-II
+
+    def _check_parameters(self, learned: Any) -> None:
+        super()._check_parameters(learned)
         require_number("C", self.C, 0.0, open_=True, infinite=True)
         require_choice("loss", self.loss, self._losses)
         require_number("max_iter", self.max_iter, 1, whole=True)
@@ -39,56 +145,55 @@ class _PassiveAggressive(LinearEstimator):
         if self.validation_fraction >= 1.0:
             raise ValueError(f"validation_fraction is {self.validation_fraction!r}; it must be below 1")
 
-    def _start(self, n_tasks: int, n_columns: int) -> None:
-        self._weights = np.zeros((n_columns + 1, n_tasks))
-        self._drift = None
-        self.t_ = 1.0
+    def _start(self, features: Features, bias: float, classes: NDArray[Any] | None) -> _Passive:
+        return _Passive(features, bias, classes, _nothing((features.n + 1, n_tasks(classes))), None)
 
-    def _begin_at(self, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
-        """Set the weights to what the user gives, in the shapes of ``coef_`` and ``intercept_``."""
-        dim, n_tasks = self._weights.shape
+    def _begun_at(self, learned: _Passive, coef: ArrayLike | None, intercept: ArrayLike | None) -> _Passive:
+        """Return what was learned with the weights given, in the shapes of ``coef_`` and ``intercept_``."""
+        dim, n_tasks = learned.table.shape
         sizes = {"coef_init": n_tasks * (dim - 1), "intercept_init": n_tasks}
         for (name, size), value in zip(sizes.items(), (coef, intercept), strict=True):
             if value is not None and np.size(value) != size:
                 raise ValueError(f"{name} has shape {np.shape(value)}; it must hold {size} numbers")
-        self._weights = self._weights.copy()
+        weights = learned.table.array.copy()
         if coef is not None:
-            self._weights[:-1] = np.reshape(coef, (n_tasks, dim - 1)).T
+            weights[:-1] = np.reshape(coef, (n_tasks, dim - 1)).T
         if intercept is not None and self.fit_intercept:
-            self._weights[-1] = np.reshape(intercept, n_tasks) / self._bias
+            weights[-1] = np.reshape(intercept, n_tasks) / learned.bias
+        return replace(learned, table=Table(weights, own=True))
 
-    def _step(self, batch: Examples, order: Integers) -> float:
-        """Show each example once, in this order; return the mean loss met on the way."""
-        if not self.average:
-            self._drift = None
-        elif self._drift is None:
-            self._drift = np.zeros_like(self._weights)
-        loss = np.zeros(batch.targets.n_tasks)
+    def _show(self, examples: Examples, order: Integers, course: _Course) -> float:
+        """Move the weights by each example, in this order; return the mean loss met on the way."""
+        loss = np.zeros(examples.targets.n_tasks)
+        seen, change = int(course.t) - 1, np.full_like(loss, np.nan)
+        course.changes.append(change)
         _native.aggressive(
-            batch.rows,
-            batch.targets,
+            examples.rows,
+            examples.targets,
             order,
             aggressiveness=float(self.C),
             squared=self.loss == self._losses[1],
             variance=1.0,
-            weights=self._weights,
+            weights=course.weights,
             dual=None,
-            drift=self._drift,
-            seen=int(self.t_) - 1,
+            drift=course.drift,
+            seen=seen,
             loss=loss,
-            change=np.empty_like(loss),
+            change=change,
             n_threads=number_of_threads(self.n_jobs),
         )
-        self.t_ += batch.rows.n
-        return float(loss.sum()) / batch.rows.n
+        return float(loss.sum()) / examples.rows.n
 
-    def _learn(self, batch: Examples) -> None:
-        self._step(batch, np.arange(batch.rows.n))
-
-    def _weights_now(self) -> Floats:
-        if self._drift is None:
-            return self._weights
-        return self._weights - self._drift / max(self.t_ - 1.0, 1.0)  # the mean over all examples
+    def _lessons(self, learned: _Passive, examples: Examples) -> Iterator[_Passive]:
+        columns, rows = examples.rows.compact()
+        table, drift = learned.table, learned.drift_if(self.average)
+        course = _Course(learned, rows.n, table.array.take(columns, axis=0), None)
+        if drift is not None:
+            course.drift = drift.array.take(columns, axis=0)
+        self._show(Examples(rows, examples.targets), np.arange(rows.n), course)
+        if drift is not None and course.drift is not None:
+            drift = drift.with_rows(columns, course.drift)
+        yield replace(learned, table=table.with_rows(columns, course.weights), drift=drift, t=course.t)
 
     def fit(
         self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
@@ -108,39 +213,79 @@ class _PassiveAggressive(LinearEstimator):
         self
         """
         warm = self.warm_start and self.__sklearn_is_fitted__()
-        with self._unchanged_on_error():
-            batch = self._ready(X, y, fresh=not warm)
-            self._begin_at(coef_init, intercept_init)
-            self._run(batch, key_from_seed(self.random_state))
-        return self
+        learned, examples = self._ready(X, y, fresh=not warm)
+        if coef_init is not None or intercept_init is not None:
+            learned = self._begun_at(learned, coef_init, intercept_init)
+        return self._learn_all(self._passes(learned, examples, key_from_seed(self.random_state)))
 
-    def _run(self, batch: Examples, key: int) -> None:
+    def _passes(self, learned: _Passive, examples: Examples, key: int) -> Iterator[_Course]:
         """Pass over the data until the loss (of the pass, or of held-out data) stops falling."""
         held_out = None
         if self.early_stopping:
-            order = permutation(subkey(key, 1), batch.rows.n)
-            n_held_out = int(np.ceil(self.validation_fraction * batch.rows.n))
-            if n_held_out >= batch.rows.n:
+            order = permutation(subkey(key, 1), examples.rows.n)
+            n_held_out = int(np.ceil(self.validation_fraction * examples.rows.n))
+            if n_held_out >= examples.rows.n:
                 raise ValueError(
-                    f"validation_fraction {self.validation_fraction} of {batch.rows.n} samples leaves none "
-                    "to learn from; pass more, or early_stopping=False"
+                    f"validation_fraction {self.validation_fraction} of {examples.rows.n} samples leaves "
+                    "none to learn from; pass more, or early_stopping=False"
                 )
-            held_out, batch = batch.take(order[:n_held_out]), batch.take(np.sort(order[n_held_out:]))
-        n, best, stale = batch.rows.n, np.inf, 0
+            held_out, examples = examples.take(order[:n_held_out]), examples.take(np.sort(order[n_held_out:]))
+        n, best, stale = examples.rows.n, np.inf, 0
+        drift = learned.drift_if(self.average)
+        course = _Course(
+            learned, n, learned.table.array.copy(), None if drift is None else drift.array.copy()
+        )
         for epoch in range(self.max_iter):
             order = permutation(subkey(key, 0, epoch), n) if self.shuffle else np.arange(n)
-            loss = self._step(batch, order)
+            loss = self._show(examples, order, course)
             if held_out is not None:
-                loss = held_out.targets.loss(self._decide(held_out.rows)) / held_out.rows.n
+                weights = _answer(course.weights, course.drift, course.t)
+                f = held_out.rows.decide(weights, number_of_threads(self.n_jobs))
+                loss = held_out.targets.loss(f) / held_out.rows.n
             if self.verbose:
                 print(f"pass {epoch + 1}: loss {loss:.6g}")
-            self.n_iter_ = epoch + 1
+            yield course
             stale = stale + 1 if self.tol is not None and loss > best - self.tol else 0
             best = min(best, loss)
             if stale >= self.n_iter_no_change:
                 break
 
+    def _read(
+        self, file: dict[str, Any], features: Features, bias: float, classes: NDArray[Any] | None
+    ) -> _Passive:
+        arrays = {name: file.pop(name) for name in ("_weights", "_drift")}
+        for name, array in arrays.items():
+            if array is not None and not (isinstance(array, np.ndarray) and array.dtype == np.float64):
+                raise ValueError(f"{name} is no array of float64")
+        weights, drift = (
+            None if array is None else np.ascontiguousarray(finite(name, array))
+            for name, array in arrays.items()
+        )
+        if weights is None or weights.ndim != 2 or (drift is not None and drift.shape != weights.shape):
+            raise ValueError("_weights and _drift, if there is any, must be arrays of one shape")
+        t, n_iter = file.pop("t_"), file.pop("n_iter_", None)
+        require_number("t_", t, 1.0)
+        if n_iter is not None:
+            require_number("n_iter_", n_iter, 1, whole=True)
+        drifted = None if drift is None else Table(drift)
+        return _Passive(features, bias, classes, Table(weights), drifted, t, n_iter)
 
+    @property
+    def t_(self) -> float:
+        """1 + the number of examples shown."""
+        return float(self._known().t)
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes made by the last `fit`."""
+        passes = self._known().n_iter
+        if passes is None:
+            raise AttributeError("partial_fit makes no passes; call fit")
+        return int(passes)
+
+
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
     """Online passive-aggressive classifier: PA, PA-I and PA-II.
 
@@ -149,52 +294,8 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Aggressiveness: the largest step. ``inf`` is the hard-margin PA.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
+    loss : {"hinge", "squared_hinge"}
         "hinge" is PA-I, "squared_hinge" PA-II.
-    margin : float, default=1.0
-        How far on the right side an example has to be.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept.
-    bias_scale : float, default=0.1
-        The intercept is the weight of a feature that has the same value in every example: this many times the
-        typical length of the rows first seen. The larger it is, the faster the intercept learns.
-    max_iter : int, default=1000
-        Most passes over the data in `fit`.
-    tol : float or None, default=1e-3
-        `fit` stops when a pass's mean loss is no better than the best minus `tol`, `n_iter_no_change` times
-        in a row.
-    early_stopping : bool, default=False
-        Judge that on a held-out part of the data instead of the loss of the pass.
-    validation_fraction : float, default=0.1
-        The part held out if `early_stopping`.
-    n_iter_no_change : int, default=5
-        See `tol`.
-    shuffle : bool, default=True
-        Show the examples of each pass of `fit` in random order. `partial_fit` keeps the order given.
-    verbose : int, default=0
-        Print the loss of every pass.
-    n_jobs : int or None, default=None
-        Threads, over the classes; the result does not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the shuffling.
-    warm_start : bool, default=False
-        Let `fit` start from the weights of the last `fit`.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies C for the examples of a class; "balanced" makes the classes of each call weigh the same.
-    average : bool, default=False
-        Use the mean of the weights over all examples seen.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_ : ndarray of shape (n_classes,)
-    n_iter_ : int
-        Passes made by the last `fit`.
-    t_ : float
-        1 + the number of examples shown.
 
     Notes
     -----
@@ -210,86 +311,31 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
     True
     """
 
+    loss: str = "hinge"
     _losses = ("hinge", "squared_hinge")
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        loss: str = "hinge",
-        margin: float = 1.0,
-        fit_intercept: bool = True,
-        bias_scale: float = 0.1,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
-        average: bool = False,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.margin = margin
-        self.fit_intercept = fit_intercept
-        self.bias_scale = bias_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.average = average
+    def _continued(
+        self, learned: _Passive, classes: NDArray[Any], source: Integers, sign: Floats
+    ) -> _Passive:
+        def continued(table: Table) -> Table:
+            weights = np.where(source < 0, 0.0, table.array[:, source] * sign)
+            return Table(np.ascontiguousarray(weights), own=True)
 
-    def _continue_tasks(self, source: Integers, sign: Floats) -> None:
-        def continued(weights: Floats) -> Floats:
-            return np.ascontiguousarray(np.where(source < 0, 0.0, weights[:, source] * sign))
-
-        self._weights = continued(self._weights)
-        if self._drift is not None:
-            self._drift = continued(self._drift)
+        drift = None if learned.drift is None else continued(learned.drift)
+        return replace(learned, classes=classes, table=continued(learned.table), drift=drift)
 
 
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
     """Online passive-aggressive regression with the epsilon-insensitive loss: PA, PA-I and PA-II.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Aggressiveness: the largest step. ``inf`` is the hard-margin PA.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         PA-I, or PA-II.
-    epsilon : float, default=0.1
+    epsilon : float
         Errors up to this size are no errors.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept.
-    bias_scale : float, default=1.0
-        The intercept is the weight of a feature that has the same value in every example: this many times the
-        typical length of the rows first seen.
-    max_iter, tol, early_stopping, validation_fraction, n_iter_no_change, shuffle, verbose, random_state,
-    warm_start, average
-        As in `PassiveAggressiveClassifier`.
-    n_jobs : int or None, default=None
-        Threads for predictions.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : ndarray of shape (1,)
-    n_iter_ : int
-        Passes made by the last `fit`.
-    t_ : float
-        1 + the number of examples shown.
 
     Examples
     --------
@@ -300,46 +346,13 @@ class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
     True
     """
 
+    loss: str = "epsilon_insensitive"
+    epsilon: float = 0.1
     _losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
     _margin_name = "epsilon"
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        epsilon: float = 0.1,
-        fit_intercept: bool = True,
-        bias_scale: float = 1.0,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        average: bool = False,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.bias_scale = bias_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.average = average
-
     def predict(self, X: Any) -> Floats:
         """Return the value of each row of X, shape (n,)."""
-        return self._decide(self._examples(X))[:, 0]
+        learned, rows = self._asked(X)
+        predicted: Floats = learned.decide(rows, self.n_jobs)[:, 0]
+        return predicted

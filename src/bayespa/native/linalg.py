@@ -164,9 +164,23 @@ def regression_sums(
     return shift, precision
 
 
+def new_ledger(n_columns: int) -> Floats:
+    """Return a ledger (2 + K,) for updates of one array: updates made, whether all were exact, sums added."""
+    ledger = np.zeros(2 + n_columns)
+    ledger[1] = 1.0
+    return ledger
+
+
 def add_rows(
-    a: Floats, rows: NDArray[np.int64], part: Floats, *, sign: float, grid: float
-) -> tuple[Floats, bool]:
+    a: Floats,
+    rows: NDArray[np.int64],
+    part: Floats,
+    *,
+    sign: float,
+    grid: float,
+    ledger: Floats,
+    turn: int = 0,
+) -> None:
     """Add `sign` times the rows of `part` (N, K) to the given rows, all different, of a (W, K), in place.
 
     Parameters
@@ -177,33 +191,35 @@ def add_rows(
     sign : float
         1 or -1.
     grid : float
-        A power of two.
-
-    Returns
-    -------
-    sums : array of shape (K,)
-        Of the rows of `part`.
-    on_grid : bool
-        Whether all of `part` are multiples of `grid` and below 2^51 of it.
+        A power of two; sums are exact if all of `part` are multiples of it and below 2^51 of it.
+    ledger : array of shape (2 + K,)
+        See `new_ledger`.
+    turn : int
+        The place of this update among those of the ledger. One that was made does nothing if it is repeated.
 
     Examples
     --------
-    >>> a = np.ones((3, 2))
-    >>> add_rows(a, np.array([2, 0]), np.array([[0.5, 1.0], [0.0, 4.0]]), sign=1.0, grid=0.5)
-    (array([0.5, 5. ]), True)
-    >>> a
-    array([[1. , 5. ],
+    >>> a, ledger = np.ones((3, 2)), new_ledger(2)
+    >>> for _ in range(2):
+    ...     add_rows(a, np.array([2, 0]), np.array([[0.5, 1], [0, 4]]), sign=1.0, grid=0.5, ledger=ledger)
+    >>> a, ledger
+    (array([[1. , 5. ],
            [1. , 1. ],
-           [1.5, 2. ]])
+           [1.5, 2. ]]), array([1. , 1. , 0.5, 5. ]))
     """
-    sums = np.empty(a.shape[1])
-    on_grid = _native.add_rows(a, rows, np.ascontiguousarray(part), sign, grid, sums)
-    return sums, on_grid
+    _native.add_rows(a, rows, np.ascontiguousarray(part), sign, grid, ledger, turn)
 
 
 def add_counts(
-    a: Floats, rows: NDArray[np.int64], counts: NDArray[np.int32], *, weight: float, grid: float
-) -> Floats:
+    a: Floats,
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int32],
+    *,
+    weight: float,
+    grid: float,
+    ledger: Floats,
+    turn: int = 0,
+) -> None:
     """Add `weight` times counts, rounded to multiples of `grid`, to some rows of a (W, K), in place.
 
     Parameters
@@ -216,22 +232,17 @@ def add_counts(
         Below 2^20 times `grid`, so that any count fits.
     grid : float
         A power of two.
-
-    Returns
-    -------
-    sums : array of shape (K,)
-        Of what was added, over the rows.
+    ledger, turn
+        As of `add_rows`.
 
     Examples
     --------
-    >>> a = np.ones((3, 2))
-    >>> add_counts(a, np.array([2, 0]), np.array([[3, 1], [0, 2]], np.int32), weight=0.5, grid=0.25)
-    array([1.5, 1.5])
-    >>> a
-    array([[1. , 2. ],
+    >>> a, ledger = np.ones((3, 2)), new_ledger(2)
+    >>> counts = np.array([[3, 1], [0, 2]], np.int32)
+    >>> add_counts(a, np.array([2, 0]), counts, weight=0.5, grid=0.25, ledger=ledger)
+    >>> a, ledger[2:]
+    (array([[1. , 2. ],
            [1. , 1. ],
-           [2.5, 1.5]])
+           [2.5, 1.5]]), array([1.5, 1.5]))
     """
-    sums = np.empty(a.shape[1])
-    _native.add_counts(a, rows, counts, weight, grid, sums)
-    return sums
+    _native.add_counts(a, rows, counts, weight, grid, ledger, turn)

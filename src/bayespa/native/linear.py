@@ -64,9 +64,17 @@ class Rows:
 
     def compact(self) -> tuple[Integers, Rows]:
         """Return the columns in use, the bias last, and the same rows over these columns alone."""
-        columns, indices = np.unique(self.indices, return_inverse=True)
-        rows = replace(self, indices=indices.astype(np.int32), n_columns=len(columns))
-        return np.append(columns, self.n_columns).astype(np.int64), rows
+        if self.n_columns > 64 * len(self.indices):
+            found, inverse = np.unique(self.indices, return_inverse=True)
+            columns, indices = np.append(found, self.n_columns).astype(np.int64), inverse.astype(np.int32)
+        else:  # a table of all columns is faster than sorting
+            used = np.zeros(self.n_columns + 1, np.bool_)
+            used[self.indices] = used[-1] = True
+            columns = np.flatnonzero(used)
+            place = np.empty(self.n_columns + 1, np.int32)
+            place[columns] = np.arange(len(columns))
+            indices = place[self.indices]
+        return columns, replace(self, indices=indices, n_columns=len(columns) - 1)
 
     def squared(self) -> Rows:
         """Return x² of every entry, for variances: xᵀΣx with diagonal Σ is linear in x²."""

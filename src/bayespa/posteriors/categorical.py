@@ -20,8 +20,7 @@ class Categorical(Posterior):
     Parameters
     ----------
     log_weights : array of shape (G,)
-        Logarithms of the probabilities, up to a constant. Used, not copied, if float64: ``+=`` writes into
-        it.
+        Logarithms of the probabilities, up to a constant.
 
     Examples
     --------
@@ -39,7 +38,7 @@ class Categorical(Posterior):
         array = finite("log_weights", log_weights)
         if array.ndim != 1 or not len(array):
             raise ValueError(f"log_weights has shape {array.shape}; it must be (values,), and at least one")
-        self._arrays = (array,)
+        self._keep(array)
 
     @classmethod
     def prior(cls, n_values: int) -> Self:
@@ -71,7 +70,7 @@ class Categorical(Posterior):
 
     def kl(self, other: Self) -> Floats:
         """Return the Kullback-Leibler divergence KL(self || other), shape (1,)."""
-        self._pairs(other)
+        self._matching(other)
         p, q = self.probabilities(), other.probabilities()
         terms = np.where(p > 0.0, p * (log(np.where(p > 0.0, p, 1.0)) - log(q)), 0.0)
         kl: Floats = np.maximum(terms.sum(keepdims=True), 0.0)  # below zero by rounding only

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespa.native.elementary import digamma, exp_digamma, log_gamma
 from bayespa.native.linalg import add_counts
-from bayespa.posteriors.posterior import GRID, IMPROPER, Floats, Posterior, finite, positive
+from bayespa.posteriors.posterior import GRID, IMPROPER, Floats, Piece, Posterior, Sums, finite, positive
+from bayespa.posteriors.table import Update
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Piece):
     """How often some words were seen in each topic: statistics of a `Dirichlet`, as a sampler counts them.
 
     What is added is rounded to multiples of 2^-20, so that it is exactly what is subtracted later, whatever
@@ -25,24 +27,35 @@ class Counts:
 
     Parameters
     ----------
-    words : array of shape (u,), int64
-        Different columns of the Dirichlet.
+    columns : array of shape (u,), int64
+        Different words.
     counts : array of shape (u, K), int32
     weight : float
         What one count adds: 1 over the number of samples that they are summed over, or less; at most 1.
 
     Examples
     --------
-    >>> posterior = Dirichlet.prior(2, 3, eta=0.5).copy()
-    >>> posterior += [Counts(np.array([2]), np.array([[4, 1]], np.int32), weight=0.5)]
-    >>> posterior.concentration
+    >>> posterior = Dirichlet.prior(2, 3, eta=0.5)
+    >>> (posterior + Counts(np.array([2]), np.array([[4, 1]], np.int32), weight=0.5)).concentration
     array([[0.5, 0.5, 2.5],
            [0.5, 0.5, 1. ]])
     """
 
-    words: NDArray[np.int64]
+    columns: NDArray[np.int64]
     counts: NDArray[np.int32]
     weight: float
+
+    def near(self) -> Counts:
+        """Return the same for a posterior that has these columns only."""
+        return replace(self, columns=np.arange(len(self.columns)))
+
+    def updates(self, posterior: Sums, sign: float) -> list[Update]:
+        """Return what adding these counts does to the table."""
+        return [partial(_add_counts, self.columns, self.counts, weight=sign * self.weight, grid=GRID)]
+
+
+def _add_counts(rows: Any, counts: Any, array: Floats, ledger: Floats, turn: int, **options: float) -> None:
+    add_counts(array, rows, counts, ledger=ledger, turn=turn, **options)
 
 
 class Dirichlet(Posterior):
@@ -51,8 +64,7 @@ class Dirichlet(Posterior):
     Parameters
     ----------
     concentration : array of shape (K, W)
-        Δ: the prior's value plus the words counted. Used, not copied, if it is the transposed view of a
-        C-contiguous (W, K) array of float64: ``+=`` writes into it.
+        Δ: the prior's value plus the words counted.
 
     Examples
     --------
@@ -63,23 +75,30 @@ class Dirichlet(Posterior):
     """
 
     names = ("concentration",)
-    _totals: Floats | None = None  # kept only where exact, so that a sum over all words gives the same bits
+    _totals: Floats | None = None  # once they are asked for
+    _base: Floats | None = None  # of the Dirichlet before, to which this one has added what its ledger says
+    _exact = False  # whether totals are carried on: where all are multiples of GRID, sums have one value
+    _some = False  # whether these are some words of a larger vocabulary, whose totals they have
 
     def __init__(self, concentration: ArrayLike) -> None:
         array = finite("concentration", concentration)
         if array.ndim != 2:
             raise ValueError(f"concentration has shape {array.shape}; it must be (topics, words)")
-        self._arrays = (np.asarray(array, order="F"),)
+        self._keep(array)
 
     @classmethod
     def prior(cls, n_topics: int, n_words: int, eta: float) -> Self:
         """Return Dir(eta, ..., eta) for every topic."""
         return cls.unchecked(np.broadcast_to(positive("eta", eta), (n_topics, n_words)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        self.totals()
+        return {**vars(self), "_base": None}  # it goes with a ledger, which is not pickled
+
     @property
     def concentration(self) -> Floats:
         """Natural parameters Δ, shape (K, W): a transposed view of a (W, K) array."""
-        return self._arrays[0]
+        return self._tables[0].array.T
 
     def __repr__(self) -> str:
         n_topics, n_words = self.concentration.shape
@@ -108,30 +127,31 @@ class Dirichlet(Posterior):
         Where all concentrations are multiples of 2^-20, learning `Columns` or `Counts` keeps the totals up to
         date: a mini-batch of some thousand words need not add up a vocabulary of a million.
         """
-        if self._totals is not None:
-            return self._totals
-        totals: Floats = self.concentration.sum(axis=1)
-        if _on_grid(self.concentration.T):
+        if self._totals is None:
+            (table,) = self._tables
+            concentration = table.array.T  # reading it makes what is in the ledger
+            if self._base is not None and (table.ledger[1] or self._some):
+                totals = self._base + table.ledger[2:]
+            else:
+                totals = concentration.sum(axis=1)
+                self._exact = _on_grid(concentration.T)
             totals.flags.writeable = False  # every caller gets this array
             self._totals = totals
-        return totals
+        return self._totals
 
-    def _update(self, operation: np.ufunc, other: Any) -> Self:
-        """Learn or take back another Dirichlet, `Columns` of one, or a list of `Counts`."""
-        if not isinstance(other, list) or not self._writeable():
-            return super()._update(operation, other)
-        sign = 1.0 if operation is np.add else -1.0
-        for piece in other:
-            rows, weight = self.concentration.T, sign * piece.weight
-            self._moved(add_counts(rows, piece.words, piece.counts, weight=weight, grid=GRID))
-        return self
+    def near(self, words: NDArray[np.int64]) -> Self:
+        """Return the Dirichlet of some words alone, with the totals of all: what a local step needs.
 
-    def _moved(self, by: Floats | None) -> None:
-        if self._totals is not None and by is not None:
-            self._totals = self._totals + by
-            self._totals.flags.writeable = False
-        else:
-            self._totals = None
+        >>> Dirichlet([[1, 2, 4]]).near(np.array([2])).mean()
+        array([[0.57142857]])
+        """
+        near = self.unchecked(self._tables[0].array[words].T, own=True)
+        near._totals, near._exact, near._some = self.totals(), True, True
+        return near
+
+    def _follows(self, before: Self) -> None:
+        if before._exact and before._totals is not None:
+            self._base, self._exact, self._some = before._totals, True, before._some
 
     def mean(self, words: ArrayLike | None = None) -> Floats:
         """Return E[Φ] of all words, or of those with the indices `words`: (K, words)."""
@@ -147,7 +167,7 @@ class Dirichlet(Posterior):
 
     def kl(self, other: Self) -> Floats:
         """Return the Kullback-Leibler divergence KL(self || other) of each topic, shape (K,)."""
-        self._pairs(other)
+        self._matching(other)
         return dirichlet_kl(self._rows(None), other._rows(None))
 
 

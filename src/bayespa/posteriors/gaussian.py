@@ -28,8 +28,6 @@ class Gaussian(Posterior):
         P = Σ⁻¹; its shape says whether the structure is full, diagonal or isotropic. A full precision must be
         exactly symmetric, and stays so.
 
-    Arrays of the right type and memory order are used, not copied: ``+=`` writes into them.
-
     Examples
     --------
     >>> prior = Gaussian.prior(n_tasks=2, dim=3, scale=0.5, structure="diagonal")
@@ -40,6 +38,7 @@ class Gaussian(Posterior):
     """
 
     names = ("shift", "precision")
+    _known: tuple[Floats, Floats] | None = None  # the moments, once they are asked for
 
     def __init__(self, shift: ArrayLike, precision: ArrayLike) -> None:
         h, p = finite("shift", shift), finite("precision", precision)
@@ -58,8 +57,7 @@ class Gaussian(Posterior):
                 f"the precision of task {t} is not symmetric: [{i}, {j}] is {p[t, i, j]!s} and [{j}, {i}] is "
                 f"{p[t, j, i]!s}; pass (P + P.swapaxes(1, 2)) / 2"
             )
-        order: Literal["C", "F"] = "C" if p.ndim == 3 else "F"
-        self._arrays = np.asarray(h, order=order), np.asarray(p, order=order)
+        self._keep(h, p)
 
     @classmethod
     def prior(
@@ -90,7 +88,7 @@ class Gaussian(Posterior):
         array([[[13.,  9.],
                 [ 9., 13.]]])
         """
-        weight, bias = positive("scale", scale) ** 2, bias_scale**2
+        weight, bias = positive("scale", scale) * scale, bias_scale * bias_scale
         if not 0.0 <= bias < np.inf:
             raise ValueError(f"bias_scale is {bias_scale}; it must be finite")
         if bias and structure != "full":
@@ -107,25 +105,25 @@ class Gaussian(Posterior):
             raise ValueError(f"structure is {structure!r}; use one of {', '.join(get_args(Structure))}")
         return cls.unchecked(np.broadcast_to(0.0, (n_tasks, dim)), np.broadcast_to(value, shape))
 
-    @property
-    def _order(self) -> Literal["C", "F"]:
-        return "C" if self.structure == "full" else "F"
+    def _keep(self, *arrays: Floats, own: bool = False) -> None:
+        self._feature_major = arrays[1].ndim < 3
+        super()._keep(*arrays, own=own)
 
     @property
     def shift(self) -> Floats:
         """Natural parameter h = Σ⁻¹μ, shape (T, D)."""
-        return self._arrays[0]
+        return self._array(0)
 
     @property
     def precision(self) -> Floats:
         """Natural parameter P = Σ⁻¹, shape (T, D, D), (T, D) or (T,)."""
-        return self._arrays[1]
+        return self._array(1)
 
     @property
     def structure(self) -> Structure:
         """Form of the covariance within a task."""
         structures: dict[int, Structure] = {3: "full", 2: "diagonal", 1: "isotropic"}
-        return structures[self.precision.ndim]
+        return structures[len(self._tables[1].shape)]
 
     def __repr__(self) -> str:
         n_tasks, dim = self.shift.shape
@@ -162,12 +160,20 @@ class Gaussian(Posterior):
         array([[ 0.,  0.,  0.],
                [-1., -2.,  0.]])
         """
-        result, old = prior.copy(), source >= 0
-        known = slice(self.shift.shape[1])
-        result.shift[old, known] = sign[old, None] * self.shift[source[old]]
+        old, known = source >= 0, slice(self.shift.shape[1])
+        shift, precision = (np.array(a, order="F" if self._feature_major else "C") for a in prior._arrays)
+        shift[old, known] = sign[old, None] * self.shift[source[old]]
         where: tuple[Any, ...] = (old, *[known] * (self.precision.ndim - 1))
-        result.precision[where] = self.precision[source[old]]
-        return result
+        precision[where] = self.precision[source[old]]
+        return self.unchecked(shift, precision, own=True)
+
+    def near(self, dimensions: NDArray[np.int64]) -> Self:
+        """Return the Gaussian of different dimensions alone, of a diagonal one: what a local step needs.
+
+        >>> Gaussian([[1.0, 2.0, 4.0]], [[1.0, 1.0, 2.0]]).near(np.array([2])).mean()
+        array([[2.]])
+        """
+        return self.unchecked(*(table.array.take(dimensions, axis=0).T for table in self._tables), own=True)
 
     def require_proper(self) -> Self:
         """Return this Gaussian if every precision is positive definite, else raise ValueError."""
@@ -200,32 +206,46 @@ class Gaussian(Posterior):
         return precision
 
     def moments(self, *, n_threads: int = 1) -> tuple[Floats, Floats]:
-        """Return the mean μ (T, D) and the covariance Σ in the shape of `precision`: both for one price."""
-        if self.structure == "full":
-            factors = self._factors(n_threads)
-            mean = linalg.solve(factors, self.shift, n_threads=n_threads)
-            return mean, linalg.inverse(factors, n_threads=n_threads)
-        mean = np.divide(self.shift, self._scalars(), order="F")
-        return mean, np.divide(1.0, self.precision, order="F")
+        """Return the mean μ (T, D) and the covariance Σ in the shape of `precision`: both for one price.
+
+        Those of the full structure are computed once, and read-only.
+        """
+        if self.structure != "full":
+            return self.new_moments()
+        if self._known is None:
+            mean, covariance = self.new_moments(n_threads=n_threads)
+            mean.flags.writeable = covariance.flags.writeable = False
+            self._known = mean, covariance
+        return self._known
+
+    def new_moments(self, *, n_threads: int = 1) -> tuple[Floats, Floats]:
+        """Return the same in arrays that are the caller's."""
+        if self.structure != "full":
+            return self.mean(), np.divide(1.0, self.precision, order="F")
+        factors = self._factors(n_threads)
+        mean = linalg.solve(factors, self.shift, n_threads=n_threads)
+        return mean, linalg.inverse(factors, n_threads=n_threads)
 
     def mean(self, *, n_threads: int = 1) -> Floats:
         """Return μ, shape (T, D)."""
         if self.structure == "full":
             return linalg.solve(self._factors(n_threads), self.shift, n_threads=n_threads)
-        return self.moments()[0]
+        return np.divide(self.shift, self._scalars(), order="F")
 
     def covariance(self, *, n_threads: int = 1) -> Floats:
         """Return Σ in the shape of `precision`: (T, D, D), (T, D) or (T,)."""
         return self.moments(n_threads=n_threads)[1]
 
-    def variance(self, *, n_threads: int = 1) -> Floats:
-        """Return the variance of each weight, shape (T, D) whatever the structure."""
+    def variance(self, dimensions: NDArray[np.int64] | None = None, *, n_threads: int = 1) -> Floats:
+        """Return the variance of each weight, or of those of different dimensions: (T, D), any structure."""
+        if self.structure == "diagonal" and dimensions is not None:
+            return np.divide(1.0, self._tables[1].array.take(dimensions, axis=0).T, order="F")
         covariance = self.covariance(n_threads=n_threads)
         if self.structure == "full":
-            return np.diagonal(covariance, axis1=1, axis2=2).copy()
-        if self.structure == "isotropic":
-            covariance = covariance[:, None]
-        return np.array(np.broadcast_to(covariance, self.shift.shape), order="F")
+            covariance = np.diagonal(covariance, axis1=1, axis2=2)
+        elif self.structure == "isotropic":
+            covariance = np.broadcast_to(covariance[:, None], self.shift.shape)
+        return np.array(covariance if dimensions is None else covariance[:, dimensions], order="F")
 
     def quadratic(self, x: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Return xᵀΣx, the variance of the margin wᵀx, of each row of x (N, D) and each task: (N, T).
@@ -254,7 +274,7 @@ class Gaussian(Posterior):
         >>> (prior + Gaussian([[1.0, 0.0]], [0.0])).kl(prior)
         array([0.5])
         """
-        self._pairs(other)
+        self._matching(other)
         if self.structure == "full":
             p, q = self._factors(n_threads), other._factors(n_threads)
             d = linalg.solve(p, self.shift) - linalg.solve(q, other.shift)

@@ -19,8 +19,7 @@ class Joint:
     >>> import numpy as np
     >>> from bayespa.posteriors import Columns, Dirichlet, Gaussian
     >>> prior = Joint(topics=Dirichlet.prior(2, 3, eta=0.5), weights=Gaussian.prior(1, 2))
-    >>> posterior = prior.copy()
-    >>> posterior += Joint(topics=Columns(np.array([0]), Dirichlet([[1], [2]])), weights=prior["weights"])
+    >>> posterior = prior + Joint(topics=Columns(np.array([0]), Dirichlet([[1], [2]])))
     >>> posterior["topics"].concentration
     array([[1.5, 0.5, 0.5],
            [2.5, 0.5, 0.5]])
@@ -32,20 +31,24 @@ class Joint:
     def __getitem__(self, name: str) -> Any:
         return self.parts[name]
 
-    def __iadd__(self, statistics: Joint) -> Self:
-        for name, part in statistics.parts.items():
-            self.parts[name] += part
-        return self
+    def __add__(self, statistics: Joint) -> Self:
+        return self.changed(plus=statistics)
 
-    def __isub__(self, statistics: Joint) -> Self:
-        for name, part in statistics.parts.items():
-            self.parts[name] -= part
-        return self
+    def __sub__(self, statistics: Joint) -> Self:
+        return self.changed(minus=statistics)
+
+    def changed(self, plus: Joint | None = None, minus: Joint | None = None) -> Self:
+        """Return self - minus + plus, in the parts that these have."""
+        added, taken = (statistics.parts if statistics else {} for statistics in (plus, minus))
+        parts = {
+            name: self.parts[name].changed(added.get(name), taken.get(name)) for name in {**taken, **added}
+        }
+        return type(self)(**{**self.parts, **parts})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Joint) and self.parts == other.parts
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, as every posterior
+    __hash__ = None  # type: ignore[assignment]  # as every posterior
 
     def _each(self, method: str, *others: Any) -> Self:
         return type(self)(
@@ -54,10 +57,6 @@ class Joint:
                 for name, part in self.parts.items()
             }
         )
-
-    def copy(self) -> Self:
-        """Return posteriors with arrays of their own."""
-        return self._each("copy")
 
     def discounted(self, rho: float, prior: Self) -> Self:
         """Forget: prior + rho (posterior - prior), in every part."""

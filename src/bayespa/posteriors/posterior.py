@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespa.native.linalg import add_rows
+from bayespa.posteriors.table import Table, Update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,11 +23,25 @@ Floats = NDArray[np.float64]
 GRID = 2.0**-20  # sums of multiples of it are exact up to 2^33, in any order
 
 
-P = TypeVar("P", bound="Posterior")
+P = TypeVar("P", bound="Sums")
+
+
+class Piece(ABC):
+    """Statistics of some different columns (u,) of a posterior only."""
+
+    columns: NDArray[np.int64]
+
+    @abstractmethod
+    def near(self) -> Self:
+        """Return the same for a posterior that has these columns only."""
+
+    @abstractmethod
+    def updates(self, posterior: Sums, sign: float) -> list[Update]:
+        """Return what adding these statistics to a posterior does to each of its tables."""
 
 
 @dataclass(frozen=True)
-class Columns(Generic[P]):
+class Columns(Piece, Generic[P]):
     """Statistics of some columns of a posterior only: a mini-batch knows few words of a large vocabulary.
 
     Parameters
@@ -37,8 +54,7 @@ class Columns(Generic[P]):
     Examples
     --------
     >>> from bayespa.posteriors import Dirichlet
-    >>> posterior = Dirichlet.prior(1, 5, eta=0.5).copy()
-    >>> posterior += Columns(np.array([1, 4]), Dirichlet([[2, 3]]))
+    >>> posterior = Dirichlet.prior(1, 5, eta=0.5) + Columns(np.array([1, 4]), Dirichlet([[2, 3]]))
     >>> posterior.concentration
     array([[0.5, 2.5, 0.5, 0.5, 3.5]])
     """
@@ -46,111 +62,127 @@ class Columns(Generic[P]):
     columns: NDArray[np.int64]
     part: P
 
+    def near(self) -> Columns[P]:
+        """Return the same for a posterior that has these columns only."""
+        return Columns(np.arange(len(self.columns)), self.part)
 
-class Posterior(ABC):
-    """Natural parameters that add: what Gaussian, Dirichlet and Sticks have in common.
+    def updates(self, posterior: Sums, sign: float) -> list[Update]:
+        """Return what adding these statistics does to each table, if all have room for them."""
+        posterior._require_same_type(self.part)
+        shapes = [table.shape for table in posterior._tables]
+        for name, a, b in zip(posterior.names, shapes, self.part._tables, strict=True):
+            if len(a) < 2 or a != shapes[0] or b.shape != (len(self.columns), *a[1:]):
+                raise ValueError(
+                    f"{name} of shape {b.shape[::-1]} cannot go to {len(self.columns)} columns of one of "
+                    f"shape {a[::-1]}; columns are the last axis of arrays that all have one shape, as in a "
+                    "Dirichlet or a diagonal Gaussian"
+                )
+        return [
+            partial(_add_rows, self.columns, table.array, sign=sign, grid=GRID) for table in self.part._tables
+        ]
 
-    ``+``, ``-`` and ``*`` by a number make a new posterior; ``+=`` and ``-=`` write into the arrays, with no
-    temporary. Read-only arrays, such as a prior's, stay as they are: there ``+=`` makes a new posterior.
-    ``==`` compares every number exactly.
+
+def _add_rows(rows: Any, part: Any, array: Floats, ledger: Floats, turn: int, **options: float) -> None:
+    add_rows(array, rows, part, ledger=ledger, turn=turn, **options)
+
+
+class Sums(ABC):
+    """Arrays that add, under names. A value: every operation makes another one, and none changes.
+
+    ``+`` and ``-`` take the same type, `Columns` of it, or a list of `Columns`; ``*`` takes a number. ``==``
+    compares every number exactly.
     """
 
-    names: ClassVar[tuple[str, ...]]  # of the arrays, in the order of _arrays
-    _arrays: tuple[Floats, ...]
+    names: ClassVar[tuple[str, ...]]  # of the arrays
+    _tables: tuple[Table, ...]
+    _feature_major = True  # the tables are the transposed arrays
 
     @abstractmethod
     def __init__(self, **arrays: ArrayLike) -> None:
         """Check and keep the arrays called `names`."""
 
     @classmethod
-    def unchecked(cls, *arrays: Floats) -> Self:
-        """Make a posterior of arrays that need no check, laid out in memory as it keeps them."""
+    def unchecked(cls, *arrays: Floats, own: bool = False) -> Self:
+        """Make a posterior of arrays that need no check; see `Table` for `own`."""
         posterior = cls.__new__(cls)
-        posterior._arrays = arrays
+        posterior._keep(*arrays, own=own)
         return posterior
 
+    def _keep(self, *arrays: Floats, own: bool = False) -> None:
+        turned = [a.T for a in arrays] if self._feature_major else arrays
+        # What shares one value, as a prior does, stays so.
+        kept = [a if a.flags.c_contiguous or not any(a.strides) else np.array(a, order="C") for a in turned]
+        self._tables = tuple(
+            Table(k, own=(own or k is not t) and k.flags.writeable) for k, t in zip(kept, turned, strict=True)
+        )
+
     @property
-    def _order(self) -> Literal["C", "F"]:
-        return "F"  # feature-major: the arrays are transposed views
+    def _arrays(self) -> tuple[Floats, ...]:
+        return tuple(map(self._array, range(len(self._tables))))
 
-    @abstractmethod
-    def require_proper(self) -> Self:
-        """Return this posterior if it is a distribution, else raise ValueError."""
+    def _array(self, i: int) -> Floats:
+        array = self._tables[i].array
+        return array.T if self._feature_major else array
 
-    @abstractmethod
-    def kl(self, other: Self) -> Floats:
-        """Return the Kullback-Leibler divergence KL(self || other) of each task, topic or stick."""
+    # Learning
 
-    def __add__(self, other: Self) -> Self:
-        return self.unchecked(*(np.add(a, b, order=self._order) for a, b in self._pairs(other)))
+    def __add__(self, other: Any) -> Self:
+        return self.changed(plus=other)
 
-    def __sub__(self, other: Self) -> Self:
-        return self.unchecked(*(np.subtract(a, b, order=self._order) for a, b in self._pairs(other)))
+    def __sub__(self, other: Any) -> Self:
+        return self.changed(minus=other)
+
+    def changed(self, plus: Any = None, minus: Any = None) -> Self:
+        """Return self - minus + plus: a mini-batch that is learned, and what it taught before."""
+        changes = [(sign, other) for sign, other in ((-1.0, minus), (1.0, plus)) if other is not None]
+        if all(isinstance(other, Piece | list) for _, other in changes):
+            pieces = [(s, p) for s, other in changes for p in (other if isinstance(other, list) else [other])]
+            return self._changed_columns(pieces) if pieces else self
+        arrays, own = self._arrays, False
+        for sign, other in changes:
+            operation, others = np.add if sign > 0.0 else np.subtract, self._matching(other)
+            arrays = tuple(
+                operation(a, b, out=a if own else None) for a, b in zip(arrays, others, strict=True)
+            )
+            own = True
+        return self.unchecked(*arrays, own=True)
+
+    def _changed_columns(self, pieces: Sequence[tuple[float, Piece]]) -> Self:
+        updates = zip(*(piece.updates(self, sign) for sign, piece in pieces), strict=True)
+        result = self.__new__(type(self))
+        result._feature_major = self._feature_major
+        result._tables = tuple(t.changed(u) for t, u in zip(self._tables, updates, strict=True))
+        result._follows(self)
+        return result
+
+    def _follows(self, before: Self) -> None:  # noqa: B027  # most keep nothing but the tables
+        """Take over what is known of the posterior before, whose columns were changed."""
 
     def __mul__(self, factor: float) -> Self:
-        return self.unchecked(*(np.multiply(a, factor, order=self._order) for a in self._arrays))
+        return self.unchecked(*(np.multiply(a, factor) for a in self._arrays), own=True)
 
     __rmul__ = __mul__
-
-    def __iadd__(self, other: Self | Columns[Self]) -> Self:
-        return self._update(np.add, other)
-
-    def __isub__(self, other: Self | Columns[Self]) -> Self:
-        return self._update(np.subtract, other)
-
-    def _update(self, operation: np.ufunc, other: Self | Columns[Self]) -> Self:
-        if not self._writeable():
-            return self.copy()._update(operation, other)
-        if isinstance(other, Columns):
-            self._require_columns(other)
-            sign = 1.0 if operation is np.add else -1.0
-            for a, b in zip(self._arrays, other.part._arrays, strict=True):
-                rows, part = np.atleast_2d(a).T, np.atleast_2d(b).T
-                sums, on_grid = add_rows(rows, other.columns, part, sign=sign, grid=GRID)
-                self._moved(sign * sums if on_grid else None)
-        else:
-            for a, b in self._pairs(other):
-                operation(a, b, out=a)
-            self._moved(None)
-        return self
-
-    def _moved(self, by: Floats | None) -> None:  # noqa: B027  # most posteriors keep nothing but the arrays
-        """Take note of an update, and of what it added to the sums over columns if that is exact."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented
         return all(map(np.array_equal, self._arrays, other._arrays))
 
-    def _pairs(self, other: Self) -> list[tuple[Floats, Floats]]:
-        """Return the arrays of both by name, if they are of one shape."""
+    def _matching(self, other: Any) -> tuple[Floats, ...]:
+        """Return the arrays of another one, if they are of this one's type and shapes."""
         self._require_same_type(other)
-        for name, a, b in zip(self.names, self._arrays, other._arrays, strict=True):
+        arrays: tuple[Floats, ...] = other._arrays
+        for name, a, b in zip(self.names, self._arrays, arrays, strict=True):
             if a.shape != b.shape:
                 raise ValueError(
                     f"{name} has shape {a.shape} in one {type(self).__name__} and {b.shape} in the other; "
                     "use one structure, and extended(prior) to make room"
                 )
-        return list(zip(self._arrays, other._arrays, strict=True))
+        return arrays
 
-    def _require_columns(self, other: Columns[Self]) -> None:
-        """Refuse statistics that `other.columns` of every array have no room for."""
-        self._require_same_type(other.part)
-        expected = (*self._arrays[0].shape[:-1], len(other.columns))
-        for name, a, b in zip(self.names, self._arrays, other.part._arrays, strict=True):
-            if a.shape != self._arrays[0].shape or b.shape != expected:
-                raise ValueError(
-                    f"{name} of shape {b.shape} cannot go to {len(other.columns)} columns of one of shape "
-                    f"{a.shape}; columns are the last axis of arrays that all have one shape, as in a "
-                    "Dirichlet or a diagonal Gaussian"
-                )
-
-    def _require_same_type(self, other: Posterior) -> None:
+    def _require_same_type(self, other: Any) -> None:
         if type(other) is not type(self):
             raise TypeError(f"cannot combine {type(self).__name__} with {type(other).__name__}")
-
-    def _writeable(self) -> bool:
-        return all(array.flags.writeable for array in self._arrays)
 
     def discounted(self, rho: float, prior: Self) -> Self:
         """Forget: prior + rho (posterior - prior), exactly the posterior at rho = 1 and the prior at 0.
@@ -164,9 +196,10 @@ class Posterior(ABC):
         """
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"rho is {rho}; it must lie between 0 (forget all) and 1 (keep all)")
-        result = self * rho
-        result += prior * (1.0 - rho)  # a convex combination: no cancellation, so what was proper stays so
-        return result
+        arrays = [np.multiply(a, rho) for a in self._arrays]
+        for a, b in zip(arrays, self._matching(prior), strict=True):
+            a += b * (1.0 - rho)  # no cancellation, so what was proper stays so
+        return self.unchecked(*arrays, own=True)
 
     def merge(self, other: Self, prior: Self) -> Self:
         """Join what two learners made of one prior: self + other - prior, the common ancestor counted once.
@@ -179,9 +212,7 @@ class Posterior(ABC):
         >>> left.merge(right, prior).concentration
         array([[1.5, 5.5, 4.5]])
         """
-        result = self + other
-        result -= prior
-        return result
+        return self + other - prior
 
     def extended(self, prior: Self) -> Self:
         """Grow to the size of `prior`: this posterior where it has entries, the prior elsewhere.
@@ -194,19 +225,19 @@ class Posterior(ABC):
                [0.5, 0.5, 0.5, 0.5]])
         """
         self._require_same_type(prior)
-        result = prior.copy()
-        for name, old, new in zip(self.names, self._arrays, result._arrays, strict=True):
+        grown = []
+        for name, old, new in zip(self.names, self._arrays, prior._arrays, strict=True):
             if old.ndim != new.ndim or any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
                 raise ValueError(f"{name} of shape {old.shape} does not fit in a prior of shape {new.shape}")
-            new[tuple(slice(n) for n in old.shape)] = old
-        return result
+            array = np.array(new, order="F" if self._feature_major else "C")
+            array[tuple(slice(n) for n in old.shape)] = old
+            grown.append(array)
+        return self.unchecked(*grown, own=True)
 
-    def copy(self) -> Self:
-        """Return a posterior with arrays of its own, writeable and contiguous."""
-        return self.unchecked(*(np.array(array, order=self._order) for array in self._arrays))
+    # Files
 
     def to_arrays(self) -> dict[str, Floats]:
-        """Return the natural parameters by name: all that a file has to keep. The arrays are not copied."""
+        """Return the natural parameters by name: all that a file has to keep. They are read-only."""
         return dict(zip(self.names, self._arrays, strict=True))
 
     @classmethod
@@ -223,6 +254,48 @@ class Posterior(ABC):
         if set(arrays) != set(cls.names):
             raise ValueError(f"{cls.__name__} needs the arrays {list(cls.names)}, not {list(arrays)}")
         return cls(**arrays)
+
+
+class Posterior(Sums):
+    """Natural parameters of distributions: what Gaussian, Dirichlet and others have in common."""
+
+    @abstractmethod
+    def require_proper(self) -> Self:
+        """Return this posterior if it is a distribution, else raise ValueError."""
+
+    @abstractmethod
+    def kl(self, other: Self) -> Floats:
+        """Return the Kullback-Leibler divergence KL(self || other) of each task, topic or stick."""
+
+
+class Tally(Sums):
+    """How often something was seen, in rows of columns: sums that are no distribution.
+
+    Parameters
+    ----------
+    counts : array of shape (R, C)
+
+    Examples
+    --------
+    >>> (Tally([[1, 0]]) + Tally([[1, 4]])).counts
+    array([[2., 4.]])
+    """
+
+    names = ("counts",)
+
+    def __init__(self, counts: ArrayLike) -> None:
+        array = finite("counts", counts)
+        if array.ndim != 2:
+            raise ValueError(f"counts has shape {array.shape}; it must be (rows, columns)")
+        self._keep(array)
+
+    @property
+    def counts(self) -> Floats:
+        """The counts, shape (R, C)."""
+        return self._arrays[0]
+
+    def __repr__(self) -> str:
+        return f"<Tally: {' by '.join(map(str, self.counts.shape))}>"
 
 
 IMPROPER = "add statistics to a prior, and subtract only what was added before"

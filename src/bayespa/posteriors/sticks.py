@@ -21,8 +21,7 @@ class Sticks(Posterior):
     Parameters
     ----------
     u, v : arrays of shape (K,)
-        π̄_k ~ Beta(u_k, v_k): u counts what took stick k, v what went on to later sticks. Used, not copied, if
-        they are float64: ``+=`` writes into them.
+        π̄_k ~ Beta(u_k, v_k): u counts what took stick k, v what went on to later sticks.
 
     Examples
     --------
@@ -37,7 +36,7 @@ class Sticks(Posterior):
         first, second = finite("u", u), finite("v", v)
         if first.ndim != 1 or first.shape != second.shape:
             raise ValueError(f"u has shape {first.shape} and v {second.shape}; both must be (topics,)")
-        self._arrays = first, second
+        self._keep(first, second)
 
     @classmethod
     def prior(cls, n_topics: int, gamma: float) -> Self:
@@ -103,5 +102,5 @@ class Sticks(Posterior):
 
     def kl(self, other: Self) -> Floats:
         """Return the Kullback-Leibler divergence KL(self || other) of each stick, shape (K,)."""
-        self._pairs(other)
+        self._matching(other)
         return dirichlet_kl(np.stack(self.require_proper()._arrays), np.stack(other.require_proper()._arrays))

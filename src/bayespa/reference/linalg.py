@@ -94,22 +94,43 @@ def regression_sums(x: Floats, weights: Floats, values: Floats) -> tuple[Floats,
 
 
 def add_rows(
-    a: Floats, rows: NDArray[np.int64], part: Floats, *, sign: float, grid: float
-) -> tuple[Floats, bool]:
+    a: Floats,
+    rows: NDArray[np.int64],
+    part: Floats,
+    *,
+    sign: float,
+    grid: float,
+    ledger: Floats,
+    turn: int = 0,
+) -> None:
     """Twin of :func:`bayespa.native.linalg.add_rows`."""
+    if ledger[0] != turn:
+        return
     a[rows] += sign * part
     sums = np.zeros(a.shape[1])
     for row in part:
         sums += row
     cells = part / grid
-    return sums, bool((np.rint(cells) == cells).all() and (np.abs(cells) < 2.0**51).all())
+    if not ((np.rint(cells) == cells).all() and (np.abs(cells) < 2.0**51).all()):
+        ledger[1] = 0.0
+    ledger[2:] += sign * sums
+    ledger[0] += 1.0
 
 
 def add_counts(
-    a: Floats, rows: NDArray[np.int64], counts: NDArray[np.int32], *, weight: float, grid: float
-) -> Floats:
+    a: Floats,
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int32],
+    *,
+    weight: float,
+    grid: float,
+    ledger: Floats,
+    turn: int = 0,
+) -> None:
     """Twin of :func:`bayespa.native.linalg.add_counts`."""
+    if ledger[0] != turn:
+        return
     x = np.rint(counts * (weight / grid)) * grid
     a[rows] += x
-    sums: Floats = x.sum(axis=0)  # exact in any order
-    return sums
+    ledger[2:] += x.sum(axis=0)  # exact in any order
+    ledger[0] += 1.0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayespa.native.medhdp import HdpStepResult, HdpTopics
 from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks, Topics
-from bayespa.reference.medlda import DocumentChain, Float32, Model, draw, f32, padded
+from bayespa.reference.medlda import DocumentChain, Float32, StepModel, draw, f32, padded
 from bayespa.reference.random import Stream, draw_beta, subkey
 
 SHARD = 128  # documents
@@ -47,7 +47,7 @@ class PooledChain(DocumentChain):
 class Shard:
     """Consecutive documents and their view of the topics during one sweep."""
 
-    def __init__(self, step: Step, documents: range) -> None:
+    def __init__(self, step: HdpStep, documents: range) -> None:
         topics, n = step.topics, step.n_slots
         self.step, self.documents = step, documents
         self.rest = topics.concentration * step.rest
@@ -160,7 +160,7 @@ class Shard:
             self.tables[k] += bool(before == 0 or u[i] * (mass + before) < mass)
 
 
-class Step:
+class HdpStep:
     """The whole step; slots are numbered as in the native code."""
 
     def __init__(
@@ -183,7 +183,7 @@ class Step:
         self.z = np.split(none if start is None else start.astype(np.int64), edges) if n_docs else []
         self.own_variance = topics.own_variance.astype(np.float32)
         no_topics = Topics(np.empty((0, 0), np.float32), np.zeros(self.n_old + 1, np.float32))
-        model = Model.of(no_topics, tasks, schedule)
+        model = StepModel.of(no_topics, tasks, schedule)
         self.chains = [
             PooledChain(model, words, int(identity), labels)
             for words, identity, labels in zip(self.words, documents.ids, tasks.labels, strict=True)
@@ -354,4 +354,4 @@ def step(
     start: NDArray[np.uint32] | None = None,
 ) -> HdpStepResult:
     """Twin of :func:`bayespa.native.medhdp.step`."""
-    return Step(documents, topics, tasks, schedule, start).run()
+    return HdpStep(documents, topics, tasks, schedule, start).run()

@@ -70,7 +70,7 @@ def topic_factors(
 
 
 @dataclass
-class Model:
+class StepModel:
     """What the documents of a step share, rounded to float32."""
 
     phi: Float32  # (n_words, Kp)
@@ -83,7 +83,7 @@ class Model:
     schedule: Schedule
 
     @classmethod
-    def of(cls, topics: Topics, tasks: Tasks, schedule: Schedule) -> Model:
+    def of(cls, topics: Topics, tasks: Tasks, schedule: Schedule) -> StepModel:
         """Round the posterior."""
         sigma = (2 * tasks.covariance).astype(np.float32).transpose(1, 2, 0) * f32(0.5)
         mu = tasks.mean.T.astype(np.float32)
@@ -104,7 +104,7 @@ class Model:
 class DocumentChain:
     """The chain of one document; quantities are n-fold, so that nothing is rescaled by its length."""
 
-    def __init__(self, model: Model, words: NDArray[np.int32], document: int, labels: Float32) -> None:
+    def __init__(self, model: StepModel, words: NDArray[np.int32], document: int, labels: Float32) -> None:
         self.model, self.words, self.document, self.labels = model, words, document, labels
         self.n, self.length = len(words), f32(len(words))
         self.topics = np.zeros(self.n, np.int64)
@@ -314,7 +314,7 @@ class DocumentChain:
 def step(documents: Documents, topics: Topics, tasks: Tasks, schedule: Schedule) -> StepResult:
     """Twin of `bayespa.native.medlda.step`."""
     result = StepResult.zeros(documents, topics, tasks, schedule)
-    model = Model.of(topics, tasks, schedule)
+    model = StepModel.of(topics, tasks, schedule)
     for d, document in enumerate(documents.ids):
         span = slice(documents.indptr[d], documents.indptr[d + 1])
         words = np.repeat(documents.words[span], documents.counts[span])

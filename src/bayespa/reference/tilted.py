@@ -55,7 +55,7 @@ def log(x: float) -> float:
     return float(log64(x))
 
 
-class Piece(NamedTuple):
+class TiltedPiece(NamedTuple):
     """Mass, mean and variance of exp(−t z − z²/2) on an interval that starts at z = 0."""
 
     log_mass: float
@@ -71,16 +71,16 @@ class Tilt(NamedTuple):
     ratio: float
 
 
-def far_half_line(t: float) -> Piece:
+def far_half_line(t: float) -> TiltedPiece:
     """Moments on [0, ∞), t > 1.5: with I_n the n-th, r_n = I_n / I_{n−1} = n / (t + r_{n+1})."""
     r = 0.0
     for n in range(16 if t > 6 else 80, 1, -1):
         r = n / (t + r)
     mean = 1 / (t + r)
-    return Piece(-log(t + mean), mean, mean * (r - mean))
+    return TiltedPiece(-log(t + mean), mean, mean * (r - mean))
 
 
-def half_line(t: float) -> Piece:
+def half_line(t: float) -> TiltedPiece:
     """Moments on [0, ∞); for t < 0 the log mass leaves out t²/2, its largest part, for callers to cancel."""
     if t > 1.5:
         return far_half_line(t)
@@ -95,10 +95,10 @@ def half_line(t: float) -> Piece:
         scaled = 2 * SQRT_HALF_PI - exp(far_half_line(-t).log_mass - half_square)
     mills = exp(-half_square) / scaled
     mean = mills - t
-    return Piece(log(scaled) + (half_square if t >= 0 else 0.0), mean, 1 - mills * mean)
+    return TiltedPiece(log(scaled) + (half_square if t >= 0 else 0.0), mean, 1 - mills * mean)
 
 
-def interval(t: float, width: float) -> Piece:
+def interval(t: float, width: float) -> TiltedPiece:
     """Moments on [0, width], for t ≥ 0."""
     if width == INFINITY:
         return half_line(t)
@@ -112,14 +112,14 @@ def interval(t: float, width: float) -> Piece:
             i1 += mass * node
             i2 += mass * node * node
         mean = i1 / i0
-        return Piece(log(i0 * width), width * mean, width * width * (i2 / i0 - mean * mean))
+        return TiltedPiece(log(i0 * width), width * mean, width * width * (i2 / i0 - mean * mean))
     near, far = half_line(t), half_line(t + width)
     beyond = exp(far.log_mass - near.log_mass - decay)  # the share that lies beyond the width
     i0 = 1 - beyond
     far_mean = far.mean + width
     mean = (near.mean - beyond * far_mean) / i0
     square = (near.variance + near.mean * near.mean - beyond * (far.variance + far_mean * far_mean)) / i0
-    return Piece(near.log_mass + log(i0), mean, square - mean * mean)
+    return TiltedPiece(near.log_mass + log(i0), mean, square - mean * mean)
 
 
 def hinge(f: float, lower: float, upper: float) -> float:

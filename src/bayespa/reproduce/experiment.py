@@ -53,7 +53,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Numbers for the page, as text."""
 
     header: Sequence[str]
@@ -69,5 +69,5 @@ class Experiment:
     set_up: str  # a paragraph on what is run, with what
     cells: Callable[[Plan], list[Cell]]
     draw: Callable[[Runs], Figure]
-    table: Callable[[Runs], Table]
+    table: Callable[[Runs], ResultTable]
     claims: Callable[[Runs], list[Claim]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import ORDER, SAME, Claim
 from bayespa.reproduce.drawing import curve, label_of, legend, panels, plain_numbers, style_of
-from bayespa.reproduce.experiment import FAMILIES, Experiment, Plan, Table
+from bayespa.reproduce.experiment import FAMILIES, Experiment, Plan, ResultTable
 from bayespa.reproduce.methods import METHODS
 from bayespa.reproduce.runs import Runs
 
@@ -44,7 +44,7 @@ def draw(runs: Runs) -> Figure:
     return figure
 
 
-def table(runs: Runs) -> Table:
+def table(runs: Runs) -> ResultTable:
     """Return the errors after some passes."""
     most = {method: runs.of(method).passes().mean for method in runs.methods}
     shown = [at for at in SHOWN if at <= max(most.values())]
@@ -52,7 +52,7 @@ def table(runs: Runs) -> Table:
         [method, *(str(runs.of(method).error(at)) if at <= most[method] else "" for at in shown)]
         for method in runs.methods
     ]
-    return Table(["error after passes", *map(str, shown)], rows)
+    return ResultTable(["error after passes", *map(str, shown)], rows)
 
 
 def claims(runs: Runs) -> list[Claim]:

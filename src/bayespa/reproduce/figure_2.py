@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
 from bayespa.reproduce.drawing import label_of, legend, panels, plain_numbers, style_of
-from bayespa.reproduce.experiment import HDP, LDA, Experiment, Plan, Table
+from bayespa.reproduce.experiment import HDP, LDA, Experiment, Plan, ResultTable
 from bayespa.reproduce.methods import METHODS
 from bayespa.reproduce.runs import Runs, Spread
 
@@ -75,14 +75,14 @@ def draw(runs: Runs) -> Figure:
     return figure
 
 
-def table(runs: Runs) -> Table:
+def table(runs: Runs) -> ResultTable:
     """Return accuracy, time, passes and number of topics of every setting."""
     rows = [
         [method, group.n_topics().text(1), *_measured(group)]
         for method in runs.methods
         for group in _groups(runs, method)
     ]
-    return Table(["method", "topics", "accuracy", "seconds", "passes"], rows)
+    return ResultTable(["method", "topics", "accuracy", "seconds", "passes"], rows)
 
 
 def _measured(group: Runs) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
 from bayespa.reproduce.drawing import curve, legend, numbered, panels, plain_numbers
-from bayespa.reproduce.experiment import ONLINE, Experiment, Plan, Table
+from bayespa.reproduce.experiment import ONLINE, Experiment, Plan, ResultTable
 from bayespa.reproduce.runs import Runs
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _target(own: Runs) -> float:
     return max(own.of(batch_size=size).score().mean for size in SIZES) - COMPARABLE
 
 
-def table(runs: Runs) -> Table:
+def table(runs: Runs) -> ResultTable:
     """Return for every size the error at the end, and the time until it had converged."""
     rows = []
     for method in ONLINE:
@@ -69,7 +69,7 @@ def table(runs: Runs) -> Table:
             group = own.of(batch_size=size)
             times = [group.seconds().text(1), group.seconds_to(_target(own)).text(1)]
             rows.append([method, _name(size), str(group.error()), *times])
-    return Table(["method", "size", "error at the end", "seconds", "seconds to converge"], rows)
+    return ResultTable(["method", "size", "error at the end", "seconds", "seconds to converge"], rows)
 
 
 def claims(runs: Runs) -> list[Claim]:

@@ -9,7 +9,7 @@ import numpy as np
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import SAME, Claim
 from bayespa.reproduce.drawing import OKABE_ITO, panels
-from bayespa.reproduce.experiment import ONLINE, Experiment, Plan, Table
+from bayespa.reproduce.experiment import ONLINE, Experiment, Plan, ResultTable
 from bayespa.reproduce.runs import Runs, Spread, standardized
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def draw(runs: Runs) -> Figure:
     return figure
 
 
-def table(runs: Runs) -> Table:
+def table(runs: Runs) -> ResultTable:
     """Return accuracy and time of every combination."""
     rows = []
     for method in ONLINE:
@@ -83,7 +83,7 @@ def table(runs: Runs) -> Table:
         for j in SAMPLES:
             cells_of_j = [f"{accuracy[i, j]} ({seconds[i, j].text(1)} s)" for i in ITERATIONS]
             rows.append([method, str(j), *cells_of_j])
-    return Table(["method", "J", *(f"I = {i}" for i in ITERATIONS)], rows)
+    return ResultTable(["method", "J", *(f"I = {i}" for i in ITERATIONS)], rows)
 
 
 def claims(runs: Runs) -> list[Claim]:

@@ -9,7 +9,7 @@ from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import COMPARABLE, ORDER, Claim
 from bayespa.reproduce.data import TITLES
 from bayespa.reproduce.drawing import curve, legend, panels, plain_numbers, style_of
-from bayespa.reproduce.experiment import FAMILIES, Experiment, Plan, Table
+from bayespa.reproduce.experiment import FAMILIES, Experiment, Plan, ResultTable
 from bayespa.reproduce.methods import METHODS
 from bayespa.reproduce.runs import Runs, Spread
 
@@ -54,7 +54,7 @@ def draw(runs: Runs) -> Figure:
     return figure
 
 
-def table(runs: Runs) -> Table:
+def table(runs: Runs) -> ResultTable:
     """Return F1 and time of every method on every data set."""
     rows = []
     for data in runs.data:
@@ -62,7 +62,7 @@ def table(runs: Runs) -> Table:
             own = runs.of(method, data)
             measured = [str(own.score()), own.seconds().text(1), own.passes().text(1)]
             rows.append([TITLES[data], f"{method}-mt", *measured])
-    return Table(["data", "method", "F1", "seconds", "passes"], rows)
+    return ResultTable(["data", "method", "F1", "seconds", "passes"], rows)
 
 
 def claims(runs: Runs) -> list[Claim]:

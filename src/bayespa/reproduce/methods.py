@@ -10,8 +10,8 @@ from bayespa import GibbsMedLDAClassifier, MedHDPClassifier, MedLDAClassifier, O
 
 Preset = Literal["ours", "paper"]
 
-# The paper's section 5.1, and the choices that its algorithm 1 leaves no doubt about.
-PAPER: dict[str, Any] = {
+# The paper's section 5.1, of the methods that do not have it as `paper`.
+PAPER_GIBBS: dict[str, Any] = {
     "cost": 1.0,
     "margin": 164.0,
     "weight_scale": 1.0,
@@ -19,16 +19,6 @@ PAPER: dict[str, Any] = {
     "eta": 0.5,
     "multi_class": "ovr",
 }
-PAPER_LDA = {
-    **PAPER,
-    "sampler": "augmented",
-    "label_free": 0.0,
-    "topic_estimate": "geometric",
-    "n_iterations": 1,
-    "n_sweeps": 2,
-    "burn_in": 0,
-}
-PAPER_HDP = {**PAPER_LDA, "eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0}
 
 
 def _passes(n: int) -> dict[str, int]:
@@ -39,11 +29,24 @@ def _sweeps(n: int) -> dict[str, int]:
     return {"n_sweeps": n, "burn_in": n // 2}
 
 
+def made(kind: Any, **settings: Any) -> Any:
+    """Make an estimator of settings, of which some may be for experts.
+
+    >>> made(MedLDAClassifier, n_topics=8, n_sweeps=3).expert
+    {'n_sweeps': 3}
+    """
+    own = set(kind._get_param_names())
+    expert = {name: settings.pop(name) for name in sorted(set(settings) - own)}
+    if expert:
+        settings["expert"] = {**(settings.get("expert") or {}), **expert}
+    return kind(**settings)
+
+
 @dataclass(frozen=True)
 class Method:
     """How a method is made of its settings."""
 
-    make: Callable[..., Any]
+    kind: type[Any]
     settings: Mapping[str, Any] = field(default_factory=dict)  # that make the method what it is
     paper: Mapping[str, Any] = field(default_factory=dict)  # the paper's
     nonparametric: bool = False  # finds the number of topics by itself
@@ -53,21 +56,16 @@ class Method:
     patience: int = 1  # its passes, in the place of one of the others: a chain makes many that are short
 
 
-ALONE = {"word_scale": 0.0}  # topics decide, as in the paper
+ALONE = {"decides": "topics"}  # as in the paper
 METHODS = {
-    "paMedLDA": Method(MedLDAClassifier, ALONE, PAPER_LDA),
-    "bMedLDA": Method(MedLDAClassifier, {"batch_size": None, **ALONE}, PAPER_LDA, online=False),
-    "gMedLDA": Method(GibbsMedLDAClassifier, paper=PAPER, online=False, passes=_sweeps, patience=2),
+    "paMedLDA": Method(MedLDAClassifier, ALONE),
+    "bMedLDA": Method(MedLDAClassifier, {"batch_size": None, **ALONE}, online=False),
+    "gMedLDA": Method(GibbsMedLDAClassifier, paper=PAPER_GIBBS, online=False, passes=_sweeps, patience=2),
     "spLDA": Method(OnlineLDA, paper={"eta": 0.5}, read_out=True),
-    "paMedHDP": Method(MedHDPClassifier, ALONE, PAPER_HDP, nonparametric=True),
-    "bMedHDP": Method(
-        MedHDPClassifier, {"batch_size": None, **ALONE}, PAPER_HDP, nonparametric=True, online=False
-    ),
+    "paMedHDP": Method(MedHDPClassifier, ALONE, nonparametric=True),
+    "bMedHDP": Method(MedHDPClassifier, {"batch_size": None, **ALONE}, nonparametric=True, online=False),
     "tfHDP": Method(
-        OnlineHDP,
-        paper={"eta": 0.45, "concentration": 5.0, "stick_concentration": 1.0},
-        nonparametric=True,
-        read_out=True,
+        OnlineHDP, paper={"eta": 0.45, "alpha": 5.0, "gamma": 1.0}, nonparametric=True, read_out=True
     ),
 }
 
@@ -76,14 +74,19 @@ def settings_of(method: str, preset: Preset, **chosen: Any) -> dict[str, Any]:
     """Return the settings of a method, the paper's where `preset` says so, and those chosen for a cell.
 
     >>> settings_of("bMedLDA", "ours", n_topics=40)
-    {'n_topics': 40, 'batch_size': None, 'word_scale': 0.0}
+    {'n_topics': 40, 'batch_size': None, 'decides': 'topics'}
     >>> settings_of("paMedLDA", "paper", n_topics=40)["alpha"]
     0.025
     """
     known = METHODS[method]
-    settings = {**(known.paper if preset == "paper" else {}), **chosen, **known.settings}
     if known.nonparametric:
-        settings.pop("n_topics", None)
-    elif preset == "paper":
-        settings["alpha"] = 1.0 / settings["n_topics"]
-    return settings
+        chosen.pop("n_topics", None)
+    settings = dict(known.paper) if preset == "paper" else {}
+    if preset == "paper" and hasattr(known.kind, "paper"):
+        n_topics = {"n_topics": chosen["n_topics"]} if "n_topics" in chosen else {}
+        paper, plain = (make(**n_topics).get_params() for make in (known.kind.paper, known.kind))
+        settings = {name: value for name, value in paper.items() if value != plain[name]}
+        settings.update(settings.pop("expert"))
+    elif preset == "paper" and "n_topics" in chosen:
+        settings["alpha"] = 1.0 / chosen["n_topics"]
+    return {**settings, **chosen, **known.settings}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import bayespa
 from bayespa.inspect import html
 from bayespa.reproduce.claims import Claim
-from bayespa.reproduce.experiment import Experiment, Plan, Table
+from bayespa.reproduce.experiment import Experiment, Plan, ResultTable
 from bayespa.reproduce.runs import Runs
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def as_csv(runs: Runs) -> str:
     return text.getvalue()
 
 
-def as_markdown(experiment: Experiment, plan: Plan, claims: Sequence[Claim], table: Table) -> str:
+def as_markdown(experiment: Experiment, plan: Plan, claims: Sequence[Claim], table: ResultTable) -> str:
     """Return the page as Markdown."""
     return (
         "\n\n".join(
@@ -74,7 +74,7 @@ def as_markdown(experiment: Experiment, plan: Plan, claims: Sequence[Claim], tab
     )
 
 
-def as_html(experiment: Experiment, plan: Plan, claims: Sequence[Claim], table: Table, svg: str) -> str:
+def as_html(experiment: Experiment, plan: Plan, claims: Sequence[Claim], table: ResultTable, svg: str) -> str:
     """Return the page as HTML that stands alone."""
     return html.page(
         experiment.title,

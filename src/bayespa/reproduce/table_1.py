@@ -10,7 +10,7 @@ from bayespa.native.elementary import log
 from bayespa.reproduce.cells import Cell
 from bayespa.reproduce.claims import SAME, Claim
 from bayespa.reproduce.drawing import panels
-from bayespa.reproduce.experiment import LDA, Experiment, Plan, Table
+from bayespa.reproduce.experiment import LDA, Experiment, Plan, ResultTable
 from bayespa.reproduce.runs import Runs, Spread, standardized
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ def draw(runs: Runs) -> Figure:
     return figure
 
 
-def table(runs: Runs) -> Table:
+def table(runs: Runs) -> ResultTable:
     """Return the accuracies of the paper, and ours."""
     ours = _accuracy(runs)
-    return Table(
+    return ResultTable(
         ["J", "β", "kept", "the paper", "here"],
         [
             [str(j), str(b), str(j - b), f"{paper:.3f}", str(ours[j, b])]

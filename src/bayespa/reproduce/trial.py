@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from bayespa.reproduce.cells import Cell, Point, Run
 from bayespa.reproduce.data import Data, load
-from bayespa.reproduce.methods import METHODS, Method
+from bayespa.reproduce.methods import METHODS, Method, made
 
 SVM_COST = 10.0  # 1 is worse for spLDA on held-out training messages of 20 Newsgroups, 100 is no better
 
@@ -20,7 +20,7 @@ SVM_COST = 10.0  # 1 is worse for spLDA on held-out training messages of 20 News
 def run(cell: Cell, data_home: Path | None = None) -> Run:
     """Train the method of a cell, and try it on the way."""
     data, method = load(cell.data, data_home, cell.documents), METHODS[cell.method]
-    model = method.make(random_state=cell.seed, **method.passes(cell.passes), **cell.settings)
+    model = made(method.kind, random_state=cell.seed, **method.passes(cell.passes), **cell.settings)
     watch = Watch(cell, method, model, data)
     model.fit(data.X, data.y, callback=watch)
     return Run(cell, tuple(watch.points))
@@ -36,30 +36,30 @@ class Watch:
         self._objective = [0.0]  # summed over each pass
         self._start = time.process_time()
 
-    def __call__(self, state: Any) -> bool:
+    def __call__(self, now: Any) -> bool:
         """Return whether learning is to end here."""
-        now = time.process_time()
+        clock = time.process_time()
         n, objective = len(self.data.y), self._objective
-        objective[-1] += state.local.objective
-        passes = state.n_examples / n
-        whole = state.batch_index + 1 == state.n_batches
+        objective[-1] += now.step.objective
+        passes = now.n_examples / n
+        whole = now.batch_index + 1 == now.n_batches
         ends = whole and (
-            state.pass_index + 1 == self.cell.passes
+            now.pass_index + 1 == self.cell.passes
             or (
                 len(objective) > 1 and abs(objective[-1] - objective[-2]) < self.cell.tol * abs(objective[-2])
             )
         )
         if ends or (self._tries and passes >= self._tries[0] - 1e-9):
             self._tries = [later for later in self._tries if later > passes + 1e-9]
-            read = max(1, state.n_examples - state.pass_index * n)
+            read = max(1, now.n_examples - now.pass_index * n)
             extra, score = self._try()
             n_topics = len(self.model.components_)
             self.points.append(
-                Point(passes, now - self._start + extra, score, n_topics, objective[-1] / read)
+                Point(passes, clock - self._start + extra, score, n_topics, objective[-1] / read)
             )
         if whole:
             objective.append(0.0)
-        self._start += time.process_time() - now  # the clock stood still
+        self._start += time.process_time() - clock  # the clock stood still
         return ends
 
     def _try(self) -> tuple[float, float]:

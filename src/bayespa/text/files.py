@@ -12,11 +12,15 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import mmap
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime, timezone
+from io import FileIO
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -24,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1  # of what is written; every version up to it is read
+VERSION = 2  # of what is written; every version up to it is read
 STATE = "state"
 _DTYPES = {
     "F64": "<f8",
@@ -43,7 +47,12 @@ _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _BEGINNING = re.compile(
     rb'\{"__metadata__":\{"format":"bayespa","version":"([1-9]\d{0,8})","sha256":"([0-9a-f]{64})"\}'
 )
+_LONGEST_BEGINNING = 200  # bytes
 _LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
+_FREE_VALUES = 250_000  # JSON values that any file may hold
+_MOST_LEVELS = 32  # of JSON values in others
+_LARGEST_EMPTY = 2**21  # product of the dimensions that are not 0, of an array without entries
+_PART = re.compile(r"[0-9a-f]{32}\.part")
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -54,6 +63,11 @@ class ModelFileError(ValueError):
 
 def write(path: str | os.PathLike[str], state: Any, arrays: Arrays) -> None:
     """Write plain data and arrays to a file, which is replaced only when all of it is on the disk.
+
+    All is written to another file in the same folder first, which then takes the name: whatever happens, the
+    file of this name is the old one or the new one. The other file's name, ``.NAME.RANDOM.part``, cannot be
+    guessed, and no link of this name is followed. Two processes that write one path write two files, and the
+    last to end wins. What a killed process has left behind is removed by the next `write` of the same path.
 
     Parameters
     ----------
@@ -66,44 +80,187 @@ def write(path: str | os.PathLike[str], state: Any, arrays: Arrays) -> None:
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(f"{target} is not a file that a model could replace")  # a folder, or a device
-    part = target.with_name(f".{target.name}.part")
-    descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    with open(descriptor, "wb") as file:
-        _lock(descriptor, part)
-        try:
-            if target.exists():
-                os.fchmod(descriptor, target.stat().st_mode & 0o777)
-            file.truncate(0)  # a killed process may have left something
-            for piece in content:
-                file.write(piece)
-            file.flush()
-            os.fsync(descriptor)
-            os.replace(part, target)
-        except BaseException:
+    _remove_remains(target)
+    try:
+        while not _replaced(target, content):
+            pass  # another process has taken the new file for remains, before it was locked
+    except OSError as error:
+        raise _named(error, "the model is not saved, and a file of this name is as it was", path) from error
+    with suppress(PermissionError):  # a folder that may be written to, but not be read
+        _sync_folder(target.parent)
+
+
+def _replaced(target: Path, content: list[Any]) -> bool:
+    """Write a new file and give it the name `target`; return whether it was there to the end."""
+    part = _beside(target, f"{secrets.token_hex(16)}.part")
+    try:
+        return _renamed(part, target, content)
+    except BaseException as error:
+        if not isinstance(error, FileExistsError):  # else it is not ours
             with suppress(OSError):
                 os.unlink(part)
-            raise
-    folder = os.open(target.parent, os.O_RDONLY)
+        raise
+
+
+def _renamed(part: Path, target: Path, content: list[Any]) -> bool:
+    """Make a file with this content, and with the permissions of `target`, whose name it takes in the end."""
+    old = target.stat() if target.exists() else None
+
+    def opener(name: str, flags: int) -> int:
+        # Nobody else may read it before it has the permissions of the old one.
+        return os.open(name, flags | os.O_NOFOLLOW, 0o666 if old is None else 0o600)
+
+    with open(part, "xb", buffering=0, opener=opener) as file:
+        descriptor = file.fileno()
+        with suppress(OSError):  # some file systems have no locks; there nobody removes remains
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not part.exists():
+            return False
+        if old is not None:
+            _take_permissions(descriptor, old)
+        for piece in content:
+            rest = memoryview(piece)
+            while len(rest):
+                rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+        os.replace(part, target)  # while it is locked
+    return True
+
+
+def _take_permissions(descriptor: int, old: os.stat_result) -> None:
+    """Give a file the permissions of another, and its owner and group as far as one may."""
+    for owner in (old.st_uid, -1):
+        with suppress(OSError):
+            os.fchown(descriptor, owner, old.st_gid)
+    same_group = os.fstat(descriptor).st_gid == old.st_gid
+    os.fchmod(descriptor, old.st_mode & (0o777 if same_group else 0o707))
+
+
+def _beside(target: Path, suffix: str) -> Path:
+    """Return the path of a hidden file that belongs to `target`."""
+    name = os.fsencode(target.name)  # a name has 255 bytes at most
+    own = target.name if len(name) <= 200 else hashlib.sha256(name).hexdigest()
+    return target.with_name(f".{own}.{suffix}")
+
+
+def _remove_remains(target: Path) -> None:
+    """Remove what killed processes have left of files that were to become `target`."""
+    prefix = _beside(target, "").name
+    with suppress(OSError):  # a folder that may not be read
+        for name in os.listdir(target.parent):
+            if name.startswith(prefix) and _PART.fullmatch(name, len(prefix)):
+                with suppress(OSError):
+                    _remove_unlocked(target.with_name(name))
+
+
+def _remove_unlocked(part: Path) -> None:
+    """Remove a file of this user that no process holds locked: who wrote it is dead."""
+    descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        os.fsync(folder)  # the new name, too
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(part)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
-def _lock(descriptor: int, part: Path) -> None:
-    """Make sure that no other process writes the same model; what a killed one left behind is not locked."""
+def _sync_folder(folder: Path) -> None:
+    """Make sure that the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        same = os.path.samestat(os.fstat(descriptor), os.stat(part))
-    except (BlockingIOError, FileNotFoundError):
-        same = False
-    if not same:
-        raise BlockingIOError(f"another process is writing this model (to {part}); wait until it is done")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _named(error: OSError, what: str, path: str | os.PathLike[str]) -> OSError:
+    """Return an error of the same kind that says what has failed, and of which file."""
+    return OSError(error.errno, f"{error.strerror or error}: {what}", os.fspath(path))
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
+    """Keep others who ask for the same lock from a model file while this block reads, changes and writes it.
+
+    What is locked is ``.NAME.lock`` beside the file: the file itself is another one after each `write`, and
+    may not be there yet. The lock ends with the block, or with the process, even a killed one. Who only reads
+    needs none, and always finds a whole file. Within a block, do not ask for its lock again.
+
+    Parameters
+    ----------
+    path : path
+    wait : bool, default=True
+        Wait until the block of another process has ended, or raise a BlockingIOError that names the process.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "numbers.bayespa")
+    ...     write(path, 1, {})
+    ...     with locked(path):
+    ...         write(path, read(path)[0] + 1, {})
+    ...     read(path)[0]
+    2
+    """
+    lock = _beside(Path(os.path.realpath(path)), "lock")
+    with _locked_file(lock, wait, path):
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(lock)  # while it is locked: who waits sees that it is gone, and makes another
+
+
+def _locked_file(lock: Path, wait: bool, path: str | os.PathLike[str]) -> FileIO:
+    """Return a file that nobody else has locked, and that still has its name."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+
+    try:
+        while True:
+            with ExitStack() as stack:
+                file = stack.enter_context(open(lock, "r+b", buffering=0, opener=opener))
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(file.fileno()), os.lstat(lock)):
+                        _sign(file.fileno())
+                        stack.pop_all()
+                        return file
+    except BlockingIOError as error:
+        what = f"{_owner(lock)} is updating this model; wait until it is done, then try again"
+        raise BlockingIOError(error.errno, what, os.fspath(path)) from None
+    except OSError as error:
+        what = f"cannot lock the model, for which {lock} is to be made and written to"
+        raise _named(error, what, path) from error
+
+
+def _sign(descriptor: int) -> None:
+    """Write into a lock who holds it; if that fails the lock is as good."""
+    since = datetime.now(timezone.utc).isoformat(" ", "seconds")
+    command = " ".join(sys.orig_argv)[:500]
+    text = f"process {os.getpid()} on {os.uname().nodename} (since {since}: {command})"
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(errors="replace"), 0)
+
+
+def _owner(lock: Path) -> str:
+    """Return who holds a lock, as it was signed."""
+    text = ""
+    with suppress(OSError), open(lock, "rb", buffering=0) as file:
+        text = file.read(1000).decode(errors="replace")
+    return "".join(c if c.isprintable() else "?" for c in text) or "another process"
 
 
 def _encode(state: Any, arrays: Arrays) -> list[Any]:
-    """Return the bytes of a file, in pieces."""
-    text = np.frombuffer(json.dumps(state, ensure_ascii=False, allow_nan=False).encode(), np.uint8)
+    """Return the bytes of a file, in pieces; what `decode` would refuse is refused here."""
+    plain = json.dumps(state, ensure_ascii=False, allow_nan=False).encode()
+    _require_few(plain, len(plain) + sum(a.nbytes for a in arrays.values()))
+    _require_flat(state)
+    text = np.frombuffer(plain, np.uint8)
     if STATE in arrays:
         raise ValueError(f"an array is called {STATE!r}, the name of what is not an array")
     order = list(_NAMES)
@@ -138,10 +295,11 @@ def _digest(pieces: list[Any]) -> bytes:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return the plain data and the arrays of a file, which are read-only and mapped into memory.
+    """Return the plain data and the arrays of a file, which are read-only.
 
-    Whatever the file holds, this takes memory in proportion to its size at most. A file that `write` did not
-    write, or that has changed since, is refused with `ModelFileError`.
+    All is read into memory of this process: what becomes of the file later, even if another program writes
+    into it, changes nothing. Whatever the file holds, this takes memory in proportion to its size at most. A
+    file that `write` did not write, or that has changed since, is refused with `ModelFileError`.
 
     Examples
     --------
@@ -152,31 +310,57 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, NDArray[Any]]]:
     ...     read(path)
     ({'kind': 'numbers'}, {'odd': array([1., 3.])})
     """
-    with open(path, "rb") as file:
-        empty = not os.fstat(file.fileno()).st_size
-        buffer = memoryview(b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     try:
-        return decode(buffer)
+        return decode(memoryview(_content(path)))
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)} {error}") from error
 
 
+def _content(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file, or the first of one that is no model."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NONBLOCK)  # not to wait for who writes into a pipe
+
+    with open(path, "rb", buffering=0, opener=opener) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ModelFileError("is not a file but a pipe or a device; copy the model to a file")
+        beginning = os.pread(file.fileno(), _LONGEST_BEGINNING, 0)
+        if _BEGINNING.match(beginning, 8) is None:
+            return beginning
+        try:
+            return file.readall()
+        except MemoryError as error:
+            raise ModelFileError("is larger than the memory; use a machine that has more") from error
+
+
 def decode(buffer: memoryview) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Return the plain data and the arrays that the bytes of a file stand for."""
+    header, data = _checked(buffer)
     try:
-        header, data = _checked(buffer)
-        arrays = _arrays(header, data)
-        return json.loads(bytes(arrays.pop(STATE))), arrays
-    except ModelFileError:
-        raise
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
-        raise ModelFileError(f"is not a model file ({error!r})") from error
+        described = _parsed(header, len(buffer))
+        del described["__metadata__"]
+        arrays = _arrays(described, data)
+        return _parsed(arrays.pop(STATE).data, len(buffer)), arrays
+    except Exception as error:  # whatever a hostile file may lead to
+        raise ModelFileError(f"is not a model file ({short(error)})") from error
 
 
-def _checked(buffer: memoryview) -> tuple[dict[str, Any], memoryview]:
+def short(error: BaseException) -> str:
+    """Return what an error says, in at most about 500 characters: a file may hold millions.
+
+    >>> short(KeyError("state"))
+    "KeyError: 'state'"
+    """
+    text = str(error)
+    text = text if len(text) <= 500 else f"{text[:400]} ... {text[-90:]}"
+    return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
+
+
+def _checked(buffer: memoryview) -> tuple[memoryview, memoryview]:
     """Return the header and the bytes behind it, of a file that is as it was written."""
     length = int.from_bytes(buffer[:8], "little")
-    found = _BEGINNING.match(bytes(buffer[8:200]))
+    found = _BEGINNING.match(bytes(buffer[:_LONGEST_BEGINNING]), 8)
     if found is None or length > min(_LONGEST_HEADER, len(buffer) - 8):
         raise ModelFileError("is not a model file, or is damaged; models are written by bayespa.save")
     if int(found[1]) > VERSION:
@@ -184,14 +368,52 @@ def _checked(buffer: memoryview) -> tuple[dict[str, Any], memoryview]:
             f"has format {int(found[1])}, and this version of bayespa reads up to {VERSION}; install a later "
             "one"
         )
-    first, last = (8 + place for place in found.span(2))
+    first, last = found.span(2)
     if _digest([buffer[:first], buffer[last:]]) != found[2]:
         raise ModelFileError(
             "is damaged: its SHA-256 is not the one written in it; take a copy that is whole"
         )
-    header = json.loads(bytes(buffer[8 : 8 + length]))
-    del header["__metadata__"]
-    return header, buffer[8 + length :]
+    return buffer[8 : 8 + length], buffer[8 + length :]
+
+
+def _parsed(text: memoryview, size: int) -> Any:
+    """Return the JSON value of a text, if it takes memory in proportion to the size of the file."""
+    content = bytes(text)
+    _require_few(content, size)
+    decoded = content.decode()
+    del content
+    value = json.loads(decoded, parse_constant=_no_constant)
+    _require_flat(value)
+    return value
+
+
+def _require_few(text: bytes, size: int) -> None:
+    """Raise a ValueError if a JSON text has more values than a file of this size may have.
+
+    A value takes up to 200 bytes of memory, as a word of a vocabulary does. A model has at least 24 bytes in
+    its file for each word; only the first values are for free.
+    """
+    n_values, most = sum(map(text.count, (b"[", b"{", b","))), _FREE_VALUES + size // 24
+    if n_values > most:
+        raise ValueError(f"about {n_values} values are described; in a file of {size} bytes are up to {most}")
+
+
+def _require_flat(value: Any) -> None:
+    """Raise a ValueError if values lie too deep in others."""
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise ValueError(f"values lie in more than {_MOST_LEVELS} others")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _arrays(header: dict[str, Any], data: memoryview) -> dict[str, NDArray[Any]]:
@@ -207,6 +429,8 @@ def _arrays(header: dict[str, Any], data: memoryview) -> dict[str, NDArray[Any]]
             raise ValueError(
                 f"array {name!r} is not where the one before it ends, or not of its shape's size"
             )
+        if prod(n for n in shape if n) > max(_LARGEST_EMPTY, len(data)):
+            raise ValueError(f"array {name!r} has shape {shape}: much too large for one that is empty")
         arrays[name] = np.frombuffer(data[start:end], dtype).reshape(shape)
         ends.append(end)
     if ends[-1] != len(data):

@@ -61,6 +61,12 @@ class History:
         self._stride = 1  # mini-batches of a point
         self._missing = 0  # mini-batches that the last point still takes
 
+    def copy(self) -> History:
+        """Return a history of its own."""
+        history = History()
+        history.__dict__.update(vars(self), points=list(self.points))
+        return history
+
     @property
     def due(self) -> bool:
         """Whether the next mini-batch begins a point."""

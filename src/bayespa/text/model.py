@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,12 +13,22 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from bayespa.checks import require_number
-from bayespa.corpus import Bag, BagVectorizer, ClassNames, Label, OnlineVocabulary, Target
+from bayespa.corpus import (
+    Bag,
+    BagVectorizer,
+    ClassNames,
+    Document,
+    Label,
+    OnlineVocabulary,
+    Target,
+    vectorizer_to_state,
+)
 from bayespa.corpus.documents import Fields, brief
 from bayespa.linear import BayesPAClassifier, BayesPARegressor
 from bayespa.text.history import History
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
-from bayespa.topics.explain import Explanation, WordPart
+from bayespa.topics.documents import LONGEST
+from bayespa.topics.explain import Explanation, WordShare
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,10 +55,56 @@ KINDS = {
 }
 
 
+MEANING = {
+    "class": "the name of one class",
+    "classes": "lists of classes",
+    "number": "numbers",
+    None: "of another kind",
+}
+
+
+@dataclass(frozen=True)
+class LearnedTexts:
+    """All that a model of texts has learned, as one value: it changes in one assignment."""
+
+    estimator: Any = None  # a snapshot; None: it is not known yet what labels are
+    target: Target | None = None
+    classes: tuple[str, ...] = ()
+    seen_without_class: bool = False
+    mark: int | None = None  # of the vocabulary: it may have counted words of documents to come
+    history: History = field(default_factory=History)
+    run: dict[str, Any] | None = None  # how far `bayespa.text.stream` has come
+
+    @property
+    def fitted(self) -> bool:
+        """Whether something was learned."""
+        return hasattr(self.estimator, "n_features_in_")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Documents whose words were counted, and how far the vocabulary was then."""
+
+    counts: sp.csr_matrix  # (n, n_words)
+    mark: int | None = None
+
+    def __getitem__(self, rows: slice) -> Counted:
+        return Counted(self.counts[rows], self.mark)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of n documents."""
+
+    labels: list[Label]
+    probabilities: NDArray[np.float64] | None  # (n, n_classes), of a classifier
+    class_names: list[str]  # to which columns of probabilities belong
+
+
 class TextModel:
     """A classifier or regressor of texts, which learns from a stream of them.
 
-    What labels are, classes or numbers, shows when the first are learned, unless `target` says it. ClassNames
+    What labels are, classes or numbers, shows when the first are learned, unless `target` says it. Classes
     and words may appear at any time.
 
     Parameters
@@ -61,7 +118,7 @@ class TextModel:
     target : {"class", "classes", "number"}, optional
         What a label is; by default the first ones tell.
     classes : iterable of str, optional
-        ClassNames that are known from the start.
+        Classes that are known from the start.
     reading : dict, optional
         Options of `bayespa.corpus.read` that the model was trained with, to be kept with it.
     **parameters
@@ -107,16 +164,45 @@ class TextModel:
             raise ValueError(f"target={target!r} is unknown; use one of {', '.join(get_args(Target))}")
         self.kind = kind
         self.vectorizer = vectorizer
-        self.target = target
-        self.classes = ClassNames(classes)
         self.reading = dict(reading or {})
         self.parameters = parameters
-        self.seen_without_class = False
-        self.history = History()
-        self.run: dict[str, Any] | None = None  # how far `bayespa.text.stream` has come
-        self.estimator: Any = None
-        if target is not None:
-            self._make_estimator(target)
+        estimator = None if target is None else self._new_estimator(target)
+        self._learned = LearnedTexts(estimator, target, tuple(ClassNames(classes).names))
+
+    @property
+    def estimator(self) -> Any:
+        """The estimator behind the words, once it is known what labels are; it is a snapshot."""
+        return self._learned.estimator
+
+    @property
+    def target(self) -> Target | None:
+        """What a label is, once that is known."""
+        return self._learned.target
+
+    @property
+    def classes(self) -> ClassNames:
+        """The classes, in the order of their appearance."""
+        return ClassNames(self._learned.classes)
+
+    @property
+    def seen_without_class(self) -> bool:
+        """Whether a document of several classes was seen that has none."""
+        return self._learned.seen_without_class
+
+    @property
+    def history(self) -> History:
+        """How learning went, as `bayespa.text.stream` has recorded it."""
+        return self._learned.history
+
+    @property
+    def run(self) -> dict[str, Any] | None:
+        """How far learning a stream has come; None: no stream is being learned."""
+        return self._learned.run
+
+    def without_run(self) -> Self:
+        """Give up the stream that is being learned: another one may follow."""
+        self._learned = replace(self._learned, run=None)
+        return self
 
     def __repr__(self) -> str:
         learned = "nothing learned yet"
@@ -138,11 +224,8 @@ class TextModel:
     def first_batch_size(self) -> int:
         """Documents that are best learned at once before any other: some models look for topics in them."""
         estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
-        first = getattr(estimator, "first_batch_size", None)
-        if first is None or not estimator._value("first_sweeps"):
-            return self.batch_size
-        require_number("first_batch_size", first, 1, whole=True)
-        return max(self.batch_size, int(first))
+        first = estimator._first_call() if hasattr(estimator, "_first_call") else None
+        return max(self.batch_size, first or 0)
 
     @property
     def n_words(self) -> int:
@@ -172,47 +255,84 @@ class TextModel:
             raise ValueError(
                 f"there are {len(texts)} texts and {len(labels)} labels; give one each, None where unknown"
             )
-        return self.learn_counts(self.count(texts), labels)
+        self.take_back()
+        try:
+            return self.learn_counts(self.count(texts), labels)
+        except BaseException:
+            self.take_back()
+            raise
 
-    def count(self, texts: Sequence[Content]) -> sp.csr_matrix:
-        """Count words and learn new ones: return (n, n_words) for `learn_counts`, which must come next."""
+    def count(self, texts: Sequence[Content]) -> Counted:
+        """Count words and learn new ones, for `learn_counts`, in the order of documents."""
         _require_column(texts, "texts")
         if self.vectorizer is None:
             self.vectorizer = self._default_vectorizer(texts)
-        counts: sp.csr_matrix = getattr(self.vectorizer, "learn", self.vectorizer.transform)(texts)
-        return counts
+        vectorizer = self.vectorizer
+        if self._learned.mark is None and hasattr(vectorizer, "mark"):
+            self._learned = replace(self._learned, mark=vectorizer.mark())
+        counts: sp.csr_matrix = getattr(vectorizer, "learn", vectorizer.transform)(texts)
+        return Counted(counts, vectorizer.mark() if hasattr(vectorizer, "mark") else None)
 
-    def learn_counts(self, counts: sp.csr_matrix, labels: Sequence[Label]) -> Self:
-        """Learn documents whose words `count` has counted."""
+    def take_back(self) -> None:
+        """Let the vocabulary forget words of documents that were counted and not learned."""
+        if self._learned.mark is not None:
+            self.vectorizer.back_to(self._learned.mark)
+
+    def learn_counts(
+        self,
+        counted: Counted,
+        labels: Sequence[Label],
+        record: Callable[[Any, Target], dict[str, Any]] = lambda estimator, target: {},
+    ) -> Self:
+        """Learn documents whose words `count` has counted: all of it, or nothing.
+
+        Parameters
+        ----------
+        counted : Counted
+        labels : sequence of n labels
+        record : callable
+            Called with the estimator that has learned them, and with what labels are; returns fields of
+            `LearnedTexts` to change with it.
+        """
+        before = self._learned
         target, labels, classes = self._checked(labels)
+        counts = counted.counts
         if not counts.shape[1]:
             raise ValueError(
                 f"no word of the first {len(labels)} documents occurs often enough to be learned; lower "
                 "min_count of the vocabulary, or give more documents at once"
             )
-        if self.estimator is None:
-            self._make_estimator(target)
-        if not KINDS[self.kind].unlabelled:
-            known = [row for row, label in enumerate(labels) if label is not None]
+        estimator = self._new_estimator(target) if before.estimator is None else copy(before.estimator)
+        known = [row for row, label in enumerate(labels) if label is not None]
+        if not KINDS[self.kind].unlabelled and len(known) < len(labels):
             counts, labels = counts[known], [labels[row] for row in known]
         if labels:
             named = {} if target == "number" else {"classes": classes.names}
-            self.estimator.partial_fit(self._weighted(counts), _y(labels, target, classes), **named)
-        self.classes = classes
-        self.seen_without_class |= () in labels
+            estimator.partial_fit(self._weighted(counts), _y(labels, target, classes), **named)
+        self._learned = replace(
+            before,
+            estimator=estimator,
+            target=target,
+            classes=tuple(classes.names),
+            seen_without_class=before.seen_without_class or () in labels,
+            mark=counted.mark,
+            **record(estimator, target),
+        )
+        if counted.mark is not None:
+            self.vectorizer.forget(counted.mark)
         return self
 
     def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], ClassNames]:
         """Return what labels are, the labels in this form, and all classes; nothing of the model changes."""
         labels = [_label(label) for label in labels]
-        target = self.target or _target_of(labels)
+        target = self.target or target_of(labels)
         labels = [_as_target(label, target, row) for row, label in enumerate(labels)]
         if target == "classes" and not KINDS[self.kind].several:
             raise ValueError(
                 f"documents have several classes, which kind={self.kind!r} cannot learn; use kind='medlda', "
                 "or give each document one class"
             )
-        classes = ClassNames(self.classes.names)
+        classes = self.classes
         if target != "number":
             classes.learn(labels)
             if len(classes) < 2:
@@ -223,10 +343,28 @@ class TextModel:
                 )
         return target, labels, classes
 
-    def _make_estimator(self, target: Target) -> None:
+    def refusal(self, document: Document, target: Target | None) -> str | None:
+        """Say why a document cannot be learned by a model whose labels are of this kind; None: it can."""
+        content, label = document.content, document.label
+        if isinstance(content, Bag):
+            counts = content.counts
+            if not (np.isfinite(counts).all() and (counts >= 0).all()):
+                return "it has a count that is negative or not finite"
+            if (total := float(counts.sum(dtype=np.float64))) > LONGEST:
+                return f"it has {total:.0f} tokens, and {LONGEST} is the most; split it"
+        try:
+            label = _as_target(_label(label), target or target_of([label]), 0) if label is not None else None
+            for name in () if label is None or isinstance(label, float) else _names(label):
+                name.encode()
+        except UnicodeEncodeError:
+            return f"its label {label!r} cannot be written as UTF-8"
+        except ValueError:
+            return f"its label is {brief(document.label)}, where labels of this model are {MEANING[target]}"
+        return None
+
+    def _new_estimator(self, target: Target) -> Any:
         kind = KINDS[self.kind]
-        self.estimator = (kind.regressor if target == "number" else kind.classifier)(**self.parameters)
-        self.target = target
+        return (kind.regressor if target == "number" else kind.classifier)(**self.parameters)
 
     def _default_vectorizer(self, texts: Sequence[Content]) -> OnlineVocabulary | BagVectorizer:
         grows = KINDS[self.kind].grows
@@ -252,24 +390,28 @@ class TextModel:
     @property
     def fitted(self) -> bool:
         """Whether something was learned."""
-        return hasattr(self.estimator, "n_features_in_")
+        return self._learned.fitted
 
-    def _fitted(self) -> Any:
-        """Return the estimator, if it has learned something."""
-        if not self.fitted:
+    def _now(self) -> LearnedTexts:
+        """Return what was learned, once for a whole answer."""
+        learned = self._learned
+        if not learned.fitted:
             raise NotFittedError("this TextModel has learned nothing yet; call learn first")
-        return self.estimator
+        return learned
 
     def counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
         """Count the words known so far: return (n, n_words) for `predict_counts` and `features`."""
-        self._fitted()
+        self._now()
         _require_column(texts, "texts")
         counts: sp.csr_matrix = self.vectorizer.transform(texts)
         return counts
 
     def features(self, counts: sp.csr_matrix) -> sp.csr_matrix:
         """Return what the estimator reads of counts, in which there may be words that it has not learned."""
-        known = self._fitted().n_features_in_
+        return self._features(self._now().estimator, counts)
+
+    def _features(self, estimator: Any, counts: sp.csr_matrix) -> sp.csr_matrix:
+        known = estimator.n_features_in_
         return self._weighted(counts if counts.shape[1] == known else counts[:, :known])
 
     def predict(self, texts: Sequence[Content]) -> list[Label]:
@@ -278,15 +420,55 @@ class TextModel:
 
     def predict_counts(self, counts: sp.csr_matrix) -> list[Label]:
         """Return the label of each document whose words `count` or `counts` has counted."""
-        estimator, X = self._fitted(), self.features(counts)
-        if self.target != "classes":
-            return list(estimator.predict(X).tolist())
-        decision = estimator.decision_function(X)
-        chosen = decision > 0.0
-        if not self.seen_without_class:
-            chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
-        names = np.asarray(self.class_names, object)
-        return [tuple(names[row]) for row in chosen]
+        return self.answer_counts(counts).labels
+
+    def predict_proba(self, texts: Sequence[Content]) -> NDArray[np.float64]:
+        """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
+        probabilities = self.answer_counts(self.counts(texts)).probabilities
+        if probabilities is None:
+            raise ValueError("a regressor has no probabilities; predict gives the numbers")
+        return probabilities
+
+    def answer_counts(self, counts: sp.csr_matrix) -> Answers:
+        """Return labels and probabilities of documents whose words `count` or `counts` has counted."""
+        now = self._now()
+        X = self._features(now.estimator, counts)
+        if now.target == "number":
+            return Answers(now.estimator.predict(X).tolist(), None, [])
+        labels, probabilities, decision = now.estimator._answers(X)
+        names = [str(name) for name in now.estimator.classes_]
+        if now.target == "class":
+            return Answers(labels.tolist(), probabilities, names)
+        return Answers(_several(decision, names, now.seen_without_class), probabilities, names)
+
+    def learn_and_tell(
+        self,
+        counted: Counted,
+        labels: Sequence[Label],
+        record: Callable[[list[Label], Target], dict[str, Any]],
+        n: int = 32,
+    ) -> None:
+        """Learn documents as `learn_counts` does; `record` is called with what was said of them before.
+
+        Where words decide beside topics, that is what the estimator has just found out of all of them. Topics
+        alone need more sweeps than learning makes, and a class that has just appeared has no margin to speak
+        of: then the first n documents are predicted first. Nothing is said before anything was learned.
+        """
+        now, known = self._learned, set(self._learned.classes)
+        new = any(name not in known for label in labels if label for name in _names(label))
+        told = now.fitted and not new and getattr(now.estimator, "decides", None) == "topics+words"
+        said = [] if told or not now.fitted else self.predict_counts(counted.counts[:n])
+
+        def recorded(estimator: Any, target: Target) -> dict[str, Any]:
+            if not told:
+                return record(said, target)
+            decision = estimator.progressive_
+            if target == "class":
+                return record(estimator._decided(decision).tolist(), target)
+            names = [str(name) for name in estimator.classes_]
+            return record(_several(decision, names, now.seen_without_class), target)
+
+        self.learn_counts(counted, labels, recorded)
 
     def targets(self, labels: Sequence[Label]) -> Any:
         """Return labels as the estimator takes them, None or NaN where unknown.
@@ -306,22 +488,20 @@ class TextModel:
             ]
         return _y(labels, self.target, self.classes)
 
-    def predict_proba(self, texts: Sequence[Content]) -> NDArray[np.float64]:
-        """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
-        if self.target == "number":
-            raise ValueError("a regressor has no probabilities; predict gives the numbers")
-        return np.asarray(self._fitted().predict_proba(self.features(self.counts(texts))))
-
     @property
     def class_names(self) -> list[str]:
         """The classes in the order of the estimator, to which columns of probabilities belong."""
-        return [] if self.target == "number" else [str(name) for name in self.estimator.classes_]
+        now = self._learned
+        return [] if now.target == "number" else [str(name) for name in now.estimator.classes_]
 
     # What was learned
 
     def words(self) -> list[str]:
         """Return the word of each column of the estimator; columns without a name have their number."""
-        n_columns = int(self._fitted().n_features_in_)
+        return self._words(self._now().estimator)
+
+    def _words(self, estimator: Any) -> list[str]:
+        n_columns = int(estimator.n_features_in_)
         if hasattr(self.vectorizer, "get_feature_names_out"):
             return [str(word) for word in self.vectorizer.get_feature_names_out()]
         known = list(getattr(self.vectorizer, "words", None) or [])[:n_columns]
@@ -333,25 +513,28 @@ class TextModel:
             raise ValueError(
                 f"a model of kind {self.kind!r} has no topics, only weights of words; see explain"
             )
-        topics: list[list[str]] = self.estimator.topics(n_words, self.words())
+        estimator = self._now().estimator
+        topics: list[list[str]] = estimator.topics(n_words, self._words(estimator))
         return topics
 
     def explain(self, text: Content, target: str | None = None) -> Explanation:
         """Say which topics and words of a text carried the decision for a class, by default its own."""
-        if hasattr(self._fitted(), "explain"):
+        estimator, counts = self._now().estimator, self.counts([text])
+        if hasattr(estimator, "explain"):
             named = {} if self.target == "number" else {"target": target}
-            X = self.features(self.counts([text]))
-            explanation: Explanation = self.estimator.explain(X, feature_names=self.words(), **named)
+            X = self._features(estimator, counts)
+            explanation: Explanation = estimator.explain(X, feature_names=self._words(estimator), **named)
             return explanation
-        return self._explain_by_words(self.counts([text]), target)
+        return self._explain_by_words(estimator, counts, target)
 
-    def _explain_by_words(self, counts: sp.csr_matrix, target: str | None) -> Explanation:
-        estimator, names, X = self.estimator, self.class_names, self.features(counts)
+    def _explain_by_words(self, estimator: Any, counts: sp.csr_matrix, target: str | None) -> Explanation:
+        X = self._features(estimator, counts)
         coef = np.atleast_2d(estimator.coef_)
         if self.target == "number":
             task, name = 0, "prediction"
             (decision,), (std,) = estimator.predict(X, return_std=True)
         else:
+            names = [str(name) for name in estimator.classes_]
             decisions = np.atleast_1d(estimator.decision_function(X)[0])
             stds = np.atleast_1d(estimator.decision_std(X)[0])
             if target is not None and target not in names:
@@ -359,9 +542,9 @@ class TextModel:
             task = 0 if len(coef) == 1 else int(decisions.argmax()) if target is None else names.index(target)
             name = names[-1] if len(coef) == 1 else names[task]
             decision, std = decisions[task], stds[task]
-        words = self.words()
+        words = self._words(estimator)
         parts = [
-            WordPart(words[column], float(n), float(x * coef[task, column]))
+            WordShare(words[column], float(n), float(x * coef[task, column]))
             for column, n, x in zip(X.indices, counts.data, X.data, strict=True)
         ]
         return Explanation(
@@ -370,42 +553,58 @@ class TextModel:
 
     # Files
 
-    def description(self) -> dict[str, Any]:
-        """Return plain data which, with estimator and vectorizer, describe the model: see `bayespa.save`."""
-        return {
+    def to_state(self) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        """Return the estimator, and plain data of the vectorizer and of all else, for `bayespa.save`."""
+        now = self._now()
+        description = {
             "kind": self.kind,
-            "target": self.target,
-            "classes": self.classes.to_state(),
-            "seen_without_class": self.seen_without_class,
+            "target": now.target,
+            "classes": ClassNames(now.classes).to_state(),
+            "seen_without_class": now.seen_without_class,
             "reading": self.reading,
-            "run": self.run,
-            "history": self.history.to_state(),
+            "run": now.run,
+            "history": now.history.to_state(),
         }
+        return now.estimator, vectorizer_to_state(self.vectorizer, now.mark), description
 
     @classmethod
-    def described(cls, estimator: Any, vectorizer: Any, description: dict[str, Any]) -> TextModel:
+    def from_state(cls, estimator: Any, vectorizer: Any, description: dict[str, Any]) -> TextModel:
         """Make the model of these parts."""
-        classes = ClassNames.from_state(description["classes"])
-        model = cls(
-            description["kind"],
-            vectorizer=vectorizer,
-            target=description["target"],
-            classes=classes.names,
-            reading=description["reading"],
-        )
-        if model.target is None or type(estimator) is not type(model.estimator):
+        target = description["target"]
+        model = cls(description["kind"], vectorizer=vectorizer, target=target, reading=description["reading"])
+        if target is None or type(estimator) is not type(model.estimator):
             raise ValueError(f"a {type(estimator).__name__} is not of kind {model.kind!r}")
-        model.estimator, model.run = estimator, description["run"]
-        model.seen_without_class = bool(description["seen_without_class"])
-        if "history" in description:  # the first files have none
-            model.history = History.from_state(description["history"])
-        if model.target != "number" and set(model.classes.names) != set(model.class_names):
+        classes = ClassNames.from_state(description["classes"]).names
+        if target != "number" and set(classes) != {str(name) for name in estimator.classes_}:
             raise ValueError("the classes of its estimator are others than its own")
         if not isinstance(vectorizer, BagVectorizer):
             n_words, n_columns = vectorizer.transform([""]).shape[1], estimator.n_features_in_
             if n_words < n_columns:
                 raise ValueError(f"its vocabulary has {n_words} words, and its estimator {n_columns}")
+        history = description.get("history")  # the first files have none
+        model._learned = LearnedTexts(
+            estimator,
+            target,
+            tuple(classes),
+            bool(description["seen_without_class"]),
+            vectorizer.mark() if hasattr(vectorizer, "mark") else None,
+            History() if history is None else History.from_state(history),
+            description["run"],
+        )
         return model
+
+
+def _names(label: Any) -> tuple[str, ...]:
+    return tuple(label) if isinstance(label, tuple | list | set | frozenset) else (str(label),)
+
+
+def _several(decision: NDArray[np.float64], names: list[str], none_allowed: bool) -> list[Label]:
+    """Return the classes whose margin (n, T) is positive, or where there must be one the best."""
+    chosen = decision > 0.0
+    if not none_allowed:
+        chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
+    named = np.asarray(names, object)
+    return [tuple(named[row]) for row in chosen]
 
 
 def _require_column(values: Sequence[Any], name: str) -> None:
@@ -429,7 +628,7 @@ def _label(value: Any) -> Label | int:
     return Fields().make_label(list(value) if isinstance(value, tuple) else value)
 
 
-def _target_of(labels: Sequence[Label | int]) -> Target:
+def target_of(labels: Sequence[Label | int]) -> Target:
     """Return what the first label is."""
     for label in labels:
         if label is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
+from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bayespa import linear, topics
-from bayespa.corpus import vectorizer_from_state, vectorizer_to_state
-from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Posterior, Sticks
+from bayespa.corpus import vectorizer_from_state
+from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Sticks, Sums, Tally
 from bayespa.text import files
-from bayespa.text.files import ModelFileError
+from bayespa.text.files import ModelFileError, short
 from bayespa.text.model import TextModel
+from bayespa.text.stream import StreamRun
+from bayespa.topics.calibration import Calibration
 from bayespa.topics.topic_sums import TopicSums
 
 __all__ = ["ModelFileError", "load", "save"]
@@ -24,11 +27,11 @@ __all__ = ["ModelFileError", "load", "save"]
 ESTIMATORS: dict[str, type[Any]] = {  # all that a file may name
     name: getattr(package, name) for package in (linear, topics) for name in package.__all__
 }
-_POSTERIORS: dict[str, type[Posterior] | type[TopicSums]] = {
-    kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks, TopicSums)
+_POSTERIORS: dict[str, type[Sums] | type[TopicSums]] = {
+    kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks, Tally, TopicSums)
 }
-_MOST_CHARACTERS = 100_000_000
-_OPTIONAL = ("feature_names_in_",)  # of what estimators learn
+_ROOM = 2**24  # bytes that the names of classes may take in memory, whatever else a file holds
+_FLOAT = np.dtype(np.float64)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -53,11 +56,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     arrays: dict[str, NDArray[Any]] = {}
     if isinstance(model, TextModel):
+        estimator, vectorizer, description = model.to_state()
         state = {
             "kind": "TextModel",
-            "estimator": _from_estimator(model.estimator, arrays),
-            "vectorizer": vectorizer_to_state(model.vectorizer),
-            "description": model.description(),
+            "estimator": _from_estimator(estimator, arrays),
+            "vectorizer": vectorizer,
+            "description": description,
         }
     else:
         state = _from_estimator(model, arrays)
@@ -67,8 +71,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the model of a file that `save` wrote, in this or any earlier version of bayespa.
 
-    The file is checked as a whole. Large arrays stay in the file, mapped into memory, and are copied when the
-    model goes on learning. No code of the file is run: it has none.
+    The file is checked as a whole, and read into memory: what becomes of it later, even if another program
+    writes into it, does not change the model. This takes memory in proportion to the size of the file at
+    most. No code of the file is run: it has none.
 
     Parameters
     ----------
@@ -85,24 +90,26 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     state, arrays = files.read(path)
     try:
-        if state["kind"] != "TextModel":
-            return _to_estimator(state, arrays)
-        estimator = _to_estimator(state["estimator"], arrays)
-        return TextModel.described(
-            estimator, vectorizer_from_state(state["vectorizer"]), state["description"]
-        )
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        IndexError,
-        RecursionError,
-        OverflowError,
-    ) as error:
+        return _model(state, _Content(arrays))
+    except Exception as error:  # whatever a hostile file may lead to
+        what = f"{error} is missing" if isinstance(error, KeyError) else short(error)
         raise ModelFileError(
-            f"{os.fspath(path)} does not describe a model ({error}); use another copy of it, or train anew"
+            f"{os.fspath(path)} does not describe a model ({what}); use another copy of it, or train anew"
         ) from error
+
+
+def _model(state: Any, content: _Content) -> Any:
+    """Return the model that the plain data and the arrays of a file describe."""
+    if not isinstance(state, dict):
+        raise ValueError(f"its state is a {type(state).__name__}, not an object")
+    if state["kind"] != "TextModel":
+        return _to_estimator(state, content)
+    estimator, description = _to_estimator(state["estimator"], content), state["description"]
+    if not isinstance(description["reading"], dict):
+        raise ValueError(f"reading is a {type(description['reading']).__name__}, not an object")
+    if description["run"] is not None:
+        StreamRun.from_state(description["run"])
+    return TextModel.from_state(estimator, vectorizer_from_state(state["vectorizer"]), description)
 
 
 # Estimators: their parameters, and what they have learned.
@@ -112,34 +119,66 @@ def _from_estimator(estimator: Any, arrays: dict[str, NDArray[Any]]) -> dict[str
     kind = type(estimator).__name__
     if ESTIMATORS.get(kind) is not type(estimator):
         raise TypeError(f"a {kind} cannot be saved; use TextModel or one of {', '.join(ESTIMATORS)}")
+    estimator = copy(estimator)  # one version of what was learned, whatever other threads learn
     check_is_fitted(estimator)
-    parameters = estimator.get_params(deep=False)
-    learned = {name: value for name, value in vars(estimator).items() if name not in parameters}
-    return {
-        "kind": kind,
-        "parameters": {name: _encode(value, name, arrays) for name, value in parameters.items()},
-        "learned": {name: _encode(value, name, arrays) for name, value in learned.items()},
+    parts = {"parameters": estimator.get_params(deep=False), "learned": estimator._to_file()}
+    state = {
+        part: {name: _encode(value, name, arrays) for name, value in values.items()}
+        for part, values in parts.items()
     }
+    _Content(arrays).require_room(state["learned"].values())
+    return {"kind": kind, **state}
 
 
-def _to_estimator(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+def _to_estimator(state: dict[str, Any], content: _Content) -> Any:
     if state["kind"] not in ESTIMATORS:
         raise ValueError(f"it is a {state['kind']!r}, which this version of bayespa does not know")
-    parameters = {name: _decode(value, arrays) for name, value in state["parameters"].items()}
-    estimator = ESTIMATORS[state["kind"]](**parameters)
-    for name, value in state["learned"].items():
-        if not name.isidentifier() or name.startswith("__") or hasattr(type(estimator), name):
-            raise ValueError(f"{name!r} is not the name of something learned")
-        setattr(estimator, name, _decode(value, arrays))
-    for kind in type(estimator).__mro__:  # whose annotations tell what is learned
-        for name in inspect.get_annotations(kind) if kind.__module__.startswith("bayespa.") else ():
-            if name not in _OPTIONAL and not hasattr(estimator, name):
-                raise ValueError(f"{name!r} is missing")
-    classes = getattr(estimator, "classes_", np.empty(0))
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
-        raise ValueError(f"classes_ is {type(classes).__name__}, not an array of classes")
-    estimator._require_whole()
+    parameters, learned = (
+        {name: content.decoded(value) for name, value in state[part].items()}
+        for part in ("parameters", "learned")
+    )
+    kind = ESTIMATORS[state["kind"]]
+    estimator = kind(**_renamed(kind, parameters, learned))
+    estimator._from_file(_completed(learned))
     return estimator
+
+
+_NAMES_OF_VERSION_1 = {
+    "classifier": "rule",
+    "concentration": "alpha",
+    "stick_concentration": "gamma",
+    "start_concentration": "start_gamma",
+    "first_batch_size": "first_documents",
+}
+
+
+def _renamed(kind: Any, parameters: dict[str, Any], learned: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters under the names of now; files of version 1 have others, and no `expert`."""
+    known = set(kind._get_param_names())
+    if set(parameters) <= known:
+        return parameters
+    parameters = {_NAMES_OF_VERSION_1.get(name, name): value for name, value in parameters.items()}
+    if "tol" not in known:
+        parameters.pop("tol", None)  # BayesPA had it, and stopped passes by it
+    if "decides" in known:
+        with_words = "words" in learned["_posterior"].parts
+        parameters["decides"] = "topics+words" if with_words else "topics"
+        if not with_words:
+            parameters.pop("word_scale", None)
+    if "expert" in known:
+        turned = kind()._defaults()
+        expert = {name: parameters.pop(name) for name in sorted(set(parameters) - known) if name in turned}
+        parameters["expert"] = {name: value for name, value in expert.items() if value is not None}
+    return parameters
+
+
+def _completed(learned: dict[str, Any]) -> dict[str, Any]:
+    """Return what was learned; files of version 1 know nothing of when to give a label."""
+    posterior = learned.get("_posterior")
+    if "_calibration" not in learned or not learned.get("_indicator") or not isinstance(posterior, Joint):
+        return learned
+    prior = Calibration("labels").prior()["labels"]
+    return {**learned, "_posterior": Joint(**{"labels": prior, **posterior.parts})}
 
 
 # Values: JSON has no arrays and tells fewer types apart, so all but the plainest are objects with one tag.
@@ -176,7 +215,7 @@ def _encode(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
 
 def _encode_array(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]]) -> Any:
     if array.dtype.kind == "U" and array.ndim == 1:
-        return {"texts": _texts(array.tolist()).tolist()}
+        return {"texts": array.tolist()}
     if array.dtype.kind == "O" and array.ndim == 1:
         return {"objects": _encode(array.tolist(), name, arrays)}
     transposed = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -184,44 +223,88 @@ def _encode_array(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]
     return {"transposed" if transposed else "array": name}
 
 
-def _decode(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return what `_encode` turned into `value`."""
-    if isinstance(value, list):
-        return [_decode(one, arrays) for one in value]
-    if not isinstance(value, dict):
-        return value
-    tag, content = next(iter(value.items()))
-    if tag == "posterior":
-        # Mapped, not copied: a posterior that cannot be written to makes a new one when it learns.
-        parts = {name: _array(array, arrays) for name, array in value["arrays"].items()}
-        return _POSTERIORS[content].from_arrays(parts)
-    if tag == "joint":
-        return Joint(**{name: _decode(part, arrays) for name, part in content.items()})
-    if tag in ("array", "transposed"):
-        return _array(value, arrays).copy(order="K")
-    if tag == "dict":
-        return {_decode(key, arrays): _decode(one, arrays) for key, one in content}
-    if tag == "tuple":
-        return tuple(_decode(content, arrays))
-    if tag == "float":
-        return float(content)
-    if tag == "texts":
-        return _texts(content)
-    if tag == "objects":
-        return np.array(_decode(content, arrays), object)
-    raise ValueError(f"{tag!r} is not a kind of value that this version of bayespa knows")
+class _Content:
+    """The arrays of a file, each of which is handed out once, and the room that texts may take."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._arrays = dict(arrays)
+        self._room = _ROOM + 2 * sum(array.nbytes for array in arrays.values())
+
+    def decoded(self, value: Any) -> Any:
+        """Return what `_encode` turned into `value`."""
+        if isinstance(value, list):
+            return [self.decoded(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        tag, *others = value
+        content = value[tag]
+        if tag == "posterior" and others == ["arrays"]:
+            # Not copied: a posterior that cannot be written to makes a new one when it learns.
+            parts = {name: self._array(array) for name, array in value["arrays"].items()}
+            return _posterior(content, parts)
+        if others:
+            raise ValueError(f"an object has {tag!r} and {others[0]!r}, where one name is expected")
+        if tag == "joint":
+            return Joint(**{name: _tallied(name, self.decoded(part)) for name, part in content.items()})
+        if tag in ("array", "transposed"):
+            return self._array(value).copy(order="K")
+        if tag == "dict":
+            return {self.decoded(key): self.decoded(one) for key, one in content}
+        if tag == "tuple":
+            return tuple(self.decoded(content))
+        if tag == "float":
+            return float(content)
+        if tag == "texts":
+            return self._texts(content)
+        if tag == "objects":
+            return _objects(content)
+        raise ValueError(f"{tag!r} is not a kind of value that this version of bayespa knows")
+
+    def _array(self, value: Any) -> NDArray[Any]:
+        ((tag, name),) = value.items()
+        if tag not in ("array", "transposed"):
+            raise ValueError(f"{tag!r} is no array")
+        if name not in self._arrays:
+            raise ValueError(f"there is no array {name!r}, or it is named twice")
+        array = self._arrays.pop(name)
+        return array.T if tag == "transposed" else array
+
+    def require_room(self, values: Iterable[Any]) -> None:
+        """Raise a ValueError if texts take so much room that they could not be loaded."""
+        for value in values:
+            if isinstance(value, dict) and "texts" in value:
+                self._texts(value["texts"])
+
+    def _texts(self, texts: Any) -> NDArray[np.str_]:
+        """Return an array of texts, in which each takes the room of the longest."""
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError("what should be names are no texts")
+        longest = max(map(len, texts), default=0)
+        self._room -= 4 * len(texts) * longest
+        if self._room < 0:
+            raise ValueError(
+                f"{len(texts)} names of {longest} characters are too many; shorten the names of classes"
+            )
+        return np.array(texts, np.str_)
 
 
-def _texts(texts: list[str]) -> NDArray[np.str_]:
-    """Return an array of texts, in which each takes the room of the longest: a hostile file may want much."""
-    longest = max(map(len, texts), default=0)
-    if len(texts) * longest > _MOST_CHARACTERS:
-        raise ValueError(
-            f"{len(texts)} names of {longest} characters are too many; shorten the names of classes"
-        )
-    return np.array(texts, np.str_)
+def _objects(values: Any) -> NDArray[Any]:
+    """Return an array of texts and numbers of any kind."""
+    if not isinstance(values, list) or not all(isinstance(one, str | int | float) for one in values):
+        raise ValueError("what should be names are neither texts nor numbers")
+    return np.array(values, object)
 
 
-def _array(value: Any, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    ((tag, name),) = value.items()
-    return arrays[name].T if tag == "transposed" else arrays[name]
+def _posterior(kind: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    if kind != "TopicSums":  # which checks its types itself
+        for name, array in arrays.items():
+            if array.dtype != _FLOAT:
+                raise ValueError(f"{name} of a {kind} holds {array.dtype}, not {_FLOAT}")
+    return _POSTERIORS[kind].from_arrays(arrays)
+
+
+def _tallied(name: str, part: Any) -> Any:
+    """Return a part of a posterior; in files of version 1 counts were called Dirichlet."""
+    if name in ("documents", "labels") and isinstance(part, Dirichlet):
+        return Tally(part.concentration)
+    return part

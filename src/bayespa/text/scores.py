@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from bayespa.checks import require_choice, require_number
 from bayespa.corpus.documents import Label, Target
 
 MAIN: dict[Target, str] = {"class": "accuracy", "classes": "micro F1", "number": "R2"}  # of the measures
@@ -38,6 +40,10 @@ class Scores:
         self._given: Counter[str] = Counter()  # that were given it
         self._sums = np.zeros(4)  # of |error|, error², y, y²
 
+    def copy(self) -> Scores:
+        """Return scores of their own."""
+        return Scores.from_state(self.to_state())
+
     def add(self, labels: Sequence[Label], predicted: Sequence[Label]) -> None:
         """Count predictions of documents; those without a label do not count."""
         for label, guess in zip(labels, predicted, strict=True):
@@ -50,9 +56,9 @@ class Scores:
             else:
                 true, given = set(_names(label)), set(_names(guess))
                 self._exact += true == given
-                self._true.update(true)
-                self._given.update(given)
-                self._hits.update(true & given)
+                self._true.update(sorted(true))
+                self._given.update(sorted(given))
+                self._hits.update(sorted(true & given))  # in an order that does not hang on hashes
 
     def summary(self) -> dict[str, float]:
         """Return the measures that fit the target, by name; none if nothing was counted."""
@@ -62,7 +68,7 @@ class Scores:
             absolute, square, total, total_square = (float(s) for s in self._sums)
             spread = total_square - total * total / self.n
             r2 = {"R2": 1.0 - square / spread} if spread > 0.0 else {}
-            return {"MAE": absolute / self.n, "RMSE": (square / self.n) ** 0.5, **r2}
+            return {"MAE": absolute / self.n, "RMSE": math.sqrt(square / self.n), **r2}
         classes = self._true | self._given
         f1 = [_f1(self._hits[c], self._true[c], self._given[c]) for c in classes]
         macro = sum(f1) / max(1, len(f1))
@@ -97,12 +103,19 @@ class Scores:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Scores:
         """Make the scores that `to_state` described."""
-        scores = cls(state["target"])
-        scores.n, scores._exact = int(state["n"]), int(state["exact"])
-        scores._sums = np.array(state["sums"], np.float64)
-        if scores._sums.shape != (4,):
+        require_choice("target", state["target"], get_args(Target))
+        counts = [state[name] for name in ("hits", "true", "given")]
+        if not all(isinstance(count, dict) for count in counts):
+            raise ValueError("the state of Scores must hold counts of classes")
+        for n in (state["n"], state["exact"], *(n for count in counts for n in count.values())):
+            require_number("a count of Scores", n, 0, 2**53, whole=True)
+        if not isinstance(state["sums"], list) or len(state["sums"]) != 4:
             raise ValueError("the state of Scores must hold four sums")
-        scores._hits, scores._true, scores._given = (Counter(state[k]) for k in ("hits", "true", "given"))
+        for total in state["sums"]:
+            require_number("a sum of Scores", total, -np.inf, infinite=True)
+        scores = cls(state["target"])
+        scores.n, scores._exact, scores._sums = state["n"], state["exact"], np.array(state["sums"])
+        scores._hits, scores._true, scores._given = map(Counter, counts)
         return scores
 
 

@@ -13,14 +13,12 @@ from itertools import chain, islice, pairwise, repeat
 from types import FrameType
 from typing import Any
 
-import scipy.sparse as sp
-
-from bayespa.corpus import Document
-from bayespa.inspect.view import topic_names, topic_sizes
-from bayespa.text.model import TextModel
+from bayespa.checks import require_number
+from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
+from bayespa.text.model import Counted, TextModel, target_of
 from bayespa.text.scores import MAIN, Scores
 
-PREDICTED = 32  # documents of each mini-batch that are predicted before it is learned: enough for a mean
+PREDICTED = 32  # documents of a mini-batch to predict before it is learned, if learning does not tell
 
 
 class Interrupted(BaseException):
@@ -37,30 +35,28 @@ class Interrupted(BaseException):
 
 
 class Interrupts:
-    """Lets SIGINT and SIGTERM stop a program only where it waits for input; a second one acts at once."""
+    """Lets signals stop a program only where it waits for input: nothing is cut in half, by none of them."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self) -> None:
         self._waiting = False
         self._pending: int | None = None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._waiting or self._pending is not None:
-            raise Interrupted(number)
         self._pending = number
+        if self._waiting:
+            raise Interrupted(number)
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Take the signals over."""
-        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-    def remember(self, interrupted: Interrupted) -> None:
-        """Take an interrupt back, to raise it later."""
-        self._pending = interrupted.number
 
     @property
     def pending(self) -> bool:
@@ -83,24 +79,28 @@ class Interrupts:
             self._waiting = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class StreamRun:
     """How far learning a stream has come."""
 
     documents: int  # learned, of this stream
     checksum: int  # of their contents, by which the same stream is known again
     scores: Scores | None  # of predictions made before documents were learned; None: not begun
+    started: dict[str, Any] | None = None  # plain data that describe how
 
     def to_state(self) -> dict[str, Any]:
         """Return plain data for `from_state`."""
         scores = None if self.scores is None else self.scores.to_state()
-        return {"documents": self.documents, "checksum": self.checksum, "scores": scores}
+        run = {"documents": self.documents, "checksum": self.checksum, "scores": scores}
+        return run if self.started is None else {**run, "started": self.started}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StreamRun:
         """Make the run that `to_state` described."""
+        for name in ("documents", "checksum"):
+            require_number(name, state[name], 0, 2**53, whole=True)
         scores = None if state["scores"] is None else Scores.from_state(state["scores"])
-        return cls(int(state["documents"]), int(state["checksum"]), scores)
+        return cls(state["documents"], state["checksum"], scores, state.get("started"))
 
     def skip(self, stream: Iterator[Document]) -> None:
         """Pass over what was learned already, and make sure that it is."""
@@ -113,6 +113,13 @@ class StreamRun:
                 "resume with the same input and options, or start anew"
             )
 
+    def after(self, chunk: list[Document], scores: Scores) -> StreamRun:
+        """Return the run when these documents are learned, too."""
+        checksum = self.checksum
+        for document in chunk:
+            checksum = _checksum(document, checksum)
+        return StreamRun(self.documents + len(chunk), checksum, scores, self.started)
+
 
 def _checksum(document: Document, checksum: int) -> int:
     content = document.content
@@ -122,7 +129,7 @@ def _checksum(document: Document, checksum: int) -> int:
     return checksum
 
 
-Counted = tuple[list[Document], sp.csr_matrix]  # a mini-batch, and its words
+Batch = tuple[list[Document], Counted]  # documents, and their words
 
 
 def learn_stream(
@@ -135,6 +142,8 @@ def learn_stream(
     keep_rest: bool = False,
     checkpoint: Callable[[StreamRun], None] = lambda run: None,
     every: int = 50_000,
+    problems: Problems | None = None,
+    started: dict[str, Any] | None = None,
 ) -> Iterator[StreamRun]:
     """Learn documents a mini-batch at a time, predicting some of each before it is learned.
 
@@ -154,6 +163,11 @@ def learn_stream(
     checkpoint : callable
         Called with the run after each `every` documents, when model and vocabulary can be saved together.
     every : int
+    problems : Problems, optional
+        Takes documents that cannot be learned, such as those whose label is not of the kind that the others
+        have: they are left out. By default the first one raises `MalformedInput`.
+    started : dict, optional
+        Plain data that describe how the run was started, to be kept with it.
 
     Yields
     ------
@@ -177,60 +191,82 @@ def learn_stream(
     (4000, True)
     """
     interrupts = interrupts or Interrupts()
-    run = StreamRun(0, 0, None) if model.run is None else StreamRun.from_state(model.run)
-    stream = iter(documents)
+    run = StreamRun(0, 0, None, started) if model.run is None else StreamRun.from_state(model.run)
+    model.take_back()
+    stream = _sound(model, documents, problems)
     with interrupts.allowed():
         run.skip(stream)
     size = batch_size or model.batch_size
     first = size if model.fitted else max(size, model.first_batch_size)
     sizes = chain([first], repeat(size))
     if ahead:
-        batches = _ahead(model, stream, sizes, every, interrupts)
+        batches = _ahead(model, stream, sizes, interrupts)
     else:
         batches = _wait(model, stream, sizes, interrupts, keep_rest)
     since = 0
-    with closing(batches):
-        for chunk, counts in batches:
-            whole = model.fitted or len(chunk) == first
-            # Fewer documents than the first mini-batch takes: the second half of them is predicted first.
-            edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
-            for begin, end in pairwise([*edges, len(chunk)]):
-                _learn(model, chunk[begin:end], counts[begin:end], run)
-            since += len(chunk)
-            if since >= every:
-                checkpoint(run)
-                since = 0
-            yield run
+    try:
+        with closing(batches):
+            for chunk, counted in batches:
+                whole = model.fitted or len(chunk) == first
+                # Fewer documents than the first mini-batch takes: the second half of them is predicted first.
+                edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
+                for begin, end in pairwise([*edges, len(chunk)]):
+                    run = _learn(model, chunk[begin:end], counted[begin:end], run)
+                since += len(chunk)
+                if since >= every:
+                    checkpoint(run)
+                    since = 0
+                yield run
+    finally:
+        model.take_back()
     interrupts.check()
 
 
-def _learn(model: TextModel, chunk: list[Document], counts: sp.csr_matrix, run: StreamRun) -> None:
+def _sound(model: TextModel, documents: Iterable[Document], problems: Problems | None) -> Iterator[Document]:
+    """Yield the documents that the model can learn; the first label tells what labels are."""
+    target = model.target
+    for document in documents:
+        message = model.refusal(document, target)
+        if message is None:
+            target = target or (None if document.label is None else target_of([document.label]))
+            yield document
+        elif problems is None:
+            raise MalformedInput(f"{document.id}: {message}")
+        else:
+            problems.add(Problem(document.id, None, message))
+
+
+def _learn(model: TextModel, chunk: list[Document], counted: Counted, run: StreamRun) -> StreamRun:
+    """Learn documents; with them the model publishes how far the stream is, and how well it was predicted."""
     labels = [document.label for document in chunk]
-    predicted = model.predict_counts(counts[:PREDICTED]) if model.fitted else []
     topics = _topics(model) if model.history.due else {}
-    model.learn_counts(counts, labels)
-    assert model.target is not None  # it has learned
-    run.scores = run.scores or Scores(model.target)
-    now = Scores(model.target)
-    for scores in (run.scores, now):
-        scores.add(labels[: len(predicted)], predicted)
-    if model.history.due:
-        model.history.begin(topics)
-    model.history.add(now.summary().get(MAIN[model.target]), now.n, len(chunk))
-    run.documents += len(chunk)
-    for document in chunk:
-        run.checksum = _checksum(document, run.checksum)
+    after = run
+
+    def record(said: list[Label], target: Target) -> dict[str, Any]:
+        nonlocal after
+        scores, now = Scores(target) if run.scores is None else run.scores.copy(), Scores(target)
+        for one in (scores, now):
+            one.add(labels[: len(said)], said)
+        history = model.history.copy()
+        if history.due:
+            history.begin(topics)
+        history.add(now.summary().get(MAIN[target]), now.n, len(chunk))
+        after = run.after(chunk, scores)
+        return {"history": history, "run": after.to_state()}
+
+    model.learn_and_tell(counted, labels, record, PREDICTED)
+    return after
 
 
 def _topics(model: TextModel) -> dict[str, float]:
     """Return the names and sizes of the topics, of a model in which they come and go."""
     if not model.fitted or not hasattr(model.estimator, "topic_ids_"):
         return {}
-    names, sizes = topic_names(model.estimator), topic_sizes(model.estimator)
+    names, sizes = model.estimator.topic_names_, model.estimator.topic_sizes_
     return dict(zip(names, sizes.tolist(), strict=True))
 
 
-def _counted(model: TextModel, chunk: list[Document]) -> Counted:
+def _counted(model: TextModel, chunk: list[Document]) -> Batch:
     return chunk, model.count([document.content for document in chunk])
 
 
@@ -240,7 +276,7 @@ def _wait(
     sizes: Iterator[int],
     interrupts: Interrupts,
     keep_rest: bool,
-) -> Generator[Counted, None, None]:
+) -> Generator[Batch, None, None]:
     """Read mini-batches; an interrupt ends them, perhaps with one of what was read."""
     interrupted = False
     while not interrupted:
@@ -249,8 +285,7 @@ def _wait(
             with interrupts.allowed():
                 for document in islice(stream, next(sizes)):
                     chunk.append(document)  # one by one, so that an interrupt leaves them here
-        except Interrupted as reason:
-            interrupts.remember(reason)
+        except Interrupted:
             interrupted = True
         if not chunk or (interrupted and not keep_rest):
             return
@@ -258,46 +293,45 @@ def _wait(
 
 
 def _ahead(
-    model: TextModel, stream: Iterator[Document], sizes: Iterator[int], every: int, interrupts: Interrupts
-) -> Generator[Counted, None, None]:
-    """Read mini-batches in a thread while others are learned, but never past a checkpoint.
+    model: TextModel, stream: Iterator[Document], sizes: Iterator[int], interrupts: Interrupts
+) -> Generator[Batch, None, None]:
+    """Read mini-batches in a thread while others are learned; an interrupt ends them.
 
-    The vocabulary learns while reading, and is to be saved as it was after the mini-batch learned last.
+    The vocabulary learns while reading. What it has counted ahead of learning is neither saved nor kept: see
+    `TextModel.take_back`.
     """
-    batches: queue.Queue[Counted | BaseException | None] = queue.Queue(maxsize=2)
-    learned = threading.Semaphore(0)  # released when all mini-batches up to a checkpoint are learned
-    ended = threading.Event()
+    batches: queue.Queue[Batch | BaseException | None] = queue.Queue(maxsize=2)
+    ended, counting = threading.Event(), threading.Lock()
+
+    def put(batch: Batch | BaseException | None) -> None:
+        while not ended.is_set():
+            with suppress(queue.Full):
+                batches.put(batch, timeout=0.1)
+                return
 
     def read() -> None:
-        since = 0
         try:
-            while not ended.is_set() and (chunk := list(islice(stream, next(sizes)))):
-                batches.put(_counted(model, chunk))
-                since += len(chunk)
-                if since >= every:
-                    learned.acquire()
-                    since = 0
-            batches.put(None)
+            while chunk := list(islice(stream, next(sizes))):
+                with counting:
+                    if ended.is_set():
+                        return
+                    batch = _counted(model, chunk)
+                put(batch)
+            put(None)
         except BaseException as error:  # to be raised where it is noticed
-            batches.put(error)
+            put(error)
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    since = 0
     try:
-        while (batch := batches.get()) is not None:
-            if isinstance(batch, BaseException):
-                raise batch
-            yield batch
-            since += len(batch[0])
-            if interrupts.pending:
-                ended.set()  # what was read by then is still learned
-            if since >= every:
-                learned.release()
-                since = 0
-    finally:
-        ended.set()
-        learned.release()
-        while thread.is_alive():  # it may wait for room
+        while not interrupts.pending:
             with suppress(queue.Empty):
-                batches.get(timeout=0.01)
+                batch = batches.get(timeout=0.1)
+                if batch is None:
+                    return
+                if isinstance(batch, BaseException):
+                    raise batch
+                yield batch
+    finally:
+        with counting:
+            ended.set()  # from here on nothing is counted, though the thread may still wait for its input

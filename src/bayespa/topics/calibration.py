@@ -9,19 +9,22 @@ is another sum of statistics: replayed, forgotten and merged like the rest.
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespa.learning import Before
 from bayespa.native.elementary import exp, log
-from bayespa.posteriors import Categorical, Dirichlet, Joint
+from bayespa.posteriors import Categorical, Joint, Tally
 
 Floats = NDArray[np.float64]
-# A document has one label of many, one of two, or any number of many; or there are none.
-Calibration = Literal["exclusive", "binary", "labels"] | None
+# A document has one label of many, one of two, or any number of many.
+Kind = Literal["exclusive", "binary", "labels"]
 
-TEMPERATURES: Floats = 2.0 ** np.arange(-6.0, 2.25, 0.25)  # in units of the margin ε
+_QUARTERS = [1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429]  # 2^(i/4)
+TEMPERATURES: Floats = np.ldexp(np.tile(_QUARTERS, 9), np.repeat(np.arange(-6, 3), 4))[:33]  # 2^-6 to 4, of ε
 FARTHEST, WIDTH = 2.0, 2.0**-5  # margins counted beyond it count there; of a bin: likewise
 BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each begins
 
@@ -76,7 +79,7 @@ ONE_MISTAKE.flags.writeable = False  # every prior has this array
 SURPRISING = 0.02  # share of documents to come that are as wrong, whatever was seen: documents change
 
 
-def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Dirichlet:
+def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Tally:
     """Count the margins of all pairs of a document and a label, and of those that belong together.
 
     A hinge loss wants both answers alike, and where few are yes all margins are too small. The counts tell
@@ -89,70 +92,70 @@ def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Dirichlet:
 
     Returns
     -------
-    Dirichlet
-        Its concentrations are the counts, (2, bins).
+    Tally
+        (2, bins).
     """
     place = np.floor(np.clip(margin, -FARTHEST, np.nextafter(FARTHEST, 0.0)) / WIDTH).astype(np.int64)
     place += len(BINS) // 2
     counts = [np.bincount(place[which], minlength=len(BINS)) for which in (~np.isnan(labels), labels > 0)]
-    return Dirichlet(np.array(counts, np.float64))
+    return Tally(np.array(counts, np.float64))
 
 
 def offset(posterior: Joint) -> float:
     """Return the margin, in units of ε, above which a label is given: where micro-averaged F1 was best.
 
-    >>> posterior = Joint(**uncalibrated("labels"))
-    >>> offset(posterior)
+    >>> prior = Joint(**Calibration("labels").prior())
+    >>> offset(prior)
     0.0
-    >>> posterior += Joint(labels=margin_counts(np.full((99, 1), -0.5), np.ones((99, 1), np.float32)))
-    >>> offset(posterior)
+    >>> offset(prior + Joint(labels=margin_counts(np.full((99, 1), -0.5), np.ones((99, 1), np.float32))))
     -0.5
     """
     if "labels" not in posterior.parts:
         return 0.0
-    given, right = np.cumsum(posterior["labels"].concentration[:, ::-1], axis=1)[:, ::-1]
+    given, right = np.cumsum(posterior["labels"].counts[:, ::-1], axis=1)[:, ::-1]
     return float(BINS[(right / (given + right[0])).argmax()])
 
 
-def _some_labels() -> Dirichlet:
-    """Return the counts before there are any: of a few labels, for which a margin above 0 is best."""
-    counts = np.repeat([[2.0**-20], [2.0**-22]], len(BINS), axis=1)
-    counts[:, BINS == 0.0] = [[5.0], [4.0]]
-    return Dirichlet(counts)
+@dataclass(frozen=True)
+class Calibration:
+    """What is learned of margins: their temperature and, of many labels, an offset."""
 
+    kind: Kind
+    enough: int = 128  # documents of a mini-batch that are evidence of the temperature: they cost time
 
-def uncalibrated(calibration: Calibration) -> dict[str, Categorical | Dirichlet]:
-    """Return the prior of what is learned of margins, as parts of a joint posterior: perhaps nothing."""
-    if calibration is None:
-        return {}
-    labels = {"labels": _some_labels()} if calibration == "labels" else {}
-    return {"temperature": Categorical(ONE_MISTAKE), **labels}
+    def prior(self) -> dict[str, Any]:
+        """Return the prior of all that is learned."""
+        prior: dict[str, Any] = {"temperature": Categorical(ONE_MISTAKE)}
+        if self.kind == "labels":  # as if a few labels were known, for which a margin above 0 is best
+            counts = np.repeat([[2.0**-20], [2.0**-22]], len(BINS), axis=1)
+            counts[:, BINS == 0.0] = [[5.0], [4.0]]
+            prior["labels"] = Tally(counts)
+        return prior
 
+    def propose(
+        self,
+        posterior: Joint,
+        margin: Floats,
+        labels: NDArray[np.float32],
+        index: int,
+        before: Before[Joint] | None = None,
+    ) -> dict[str, Any]:
+        """Return what progressive predictions say of the temperature and of the offset.
 
-def calibrated(
-    calibration: Calibration,
-    posterior: Joint,
-    margin: Floats,
-    labels: NDArray[np.float32],
-    index: int,
-    enough: int,
-) -> dict[str, Categorical | Dirichlet]:
-    """Return what progressive predictions say of the temperature and of the offset, likewise.
-
-    `enough` documents of a mini-batch are evidence of the temperature, or an eighth of them if that is more:
-    they cost time. A mini-batch counts by the fourth power of its `index`, and of the offset by the square:
-    margins grow while a model learns, and the first of all, when nothing is learned, say nothing. Documents
-    that come later are less like those learned than these are like each other: hence some surprises.
-    """
-    if calibration is None:
-        return {}
-    n = min(len(margin), max(enough, len(margin) // 8))
-    found = evidence(margin[:n] - offset(posterior), labels[:n], exclusive=calibration == "exclusive")
-    found += SURPRISING * (~np.isnan(labels[:n]).all(axis=1)).sum() * ONE_MISTAKE
-    learned: dict[str, Categorical | Dirichlet] = {"temperature": Categorical(float(index) ** 4 * found)}
-    if calibration == "labels":
-        learned["labels"] = float(index) ** 2 * margin_counts(margin, labels)
-    return learned
+        An eighth of a mini-batch is evidence of the temperature, or `enough` documents if that is more. A
+        mini-batch counts by the fourth power of its `index`, and of the offset by the square: margins grow
+        while a model learns, and the first of all, when nothing is learned, say nothing. Documents that come
+        later are less like those learned than these are like each other: hence some surprises.
+        """
+        if before is not None and not before.kept and "labels" in before.statistics.parts:
+            posterior = Joint(labels=posterior["labels"] - before.statistics["labels"])
+        n = min(len(margin), max(self.enough, len(margin) // 8))
+        found = evidence(margin[:n] - offset(posterior), labels[:n], exclusive=self.kind == "exclusive")
+        found += SURPRISING * (~np.isnan(labels[:n]).all(axis=1)).sum() * ONE_MISTAKE
+        learned: dict[str, Any] = {"temperature": Categorical(float(index**4) * found)}
+        if self.kind == "labels":
+            learned["labels"] = float(index**2) * margin_counts(margin, labels)
+        return learned
 
 
 def temperature(posterior: Joint) -> float:

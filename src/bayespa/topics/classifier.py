@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from bayespa.checks import require_choice
-from bayespa.classes import some
-from bayespa.topics.calibration import Calibration, probabilities, temperature
-from bayespa.topics.estimator import TopicEstimator, one_row
+from bayespa.classes import require_classes, some
+from bayespa.topics.calibration import probabilities
+from bayespa.topics.estimator import Learned
 from bayespa.topics.explain import Explanation
 from bayespa.topics.labels import Classes, Labels, label_array
-from bayespa.topics.merge import require_mergeable
-from bayespa.topics.model import Floats
-from bayespa.topics.transformer import Targets
+from bayespa.topics.part import Floats
+from bayespa.topics.supervised import MergingTransformer, SupervisedTransformer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[misc]
     """Classes are tasks, whose largest margin decides; subclasses say what the topics are."""
-
-    _regression = False
-    _indicator: bool
-    classes_: NDArray[Any]
-    # What serves a topic model of one task is not what serves one whose topics serve all.
-    _defaults: ClassVar[dict[str, dict[str, Any]]] = {
-        "shared": {"cost": 256.0, "weight_scale": 0.05, "bias_scale": 0.3},
-        "ovr": {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0},
-    }
-
-    _beside_words: ClassVar[dict[str, Any]] = {}  # likewise, of topics that decide with words
-
-    def _value(self, name: str) -> Any:
-        value = super()._value(name)
-        if value is None:
-            require_choice("multi_class", self.multi_class, tuple(self._defaults))
-            defaults = self._defaults[self.multi_class]
-            if self.word_scale and self.multi_class == "shared":
-                defaults = {**defaults, **self._beside_words}
-            value = defaults.get(name)
-        return value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -53,19 +31,23 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         tags.classifier_tags.poor_score = True  # on data that are no counts, like every model of word counts
         return tags
 
-    def _targets(self, n: int, y: Any, classes: Any, *, fit: bool) -> Targets:
+    def _read(
+        self, n: int, y: Any, classes: Any, before: Classes | None, *, fit: bool
+    ) -> tuple[Classes, Labels]:
         y, known = label_array(n, y)
-        before = None if fit or not hasattr(self, "classes_") else Classes(self.classes_, self._indicator)
-        after = Classes.of(y, known, classes, before, fit=fit)
-        return self._continued(after, before or after, after.encode(y, known))
+        meaning = Classes.of(y, known, classes, before, fit=fit)
+        return meaning, meaning.encode(y, known)
 
-    def _continued(self, after: Classes, before: Classes, labels: Labels) -> Targets:
-        """Return what becomes of the model when its classes are those of `after`."""
-        calibration: Calibration = "exclusive" if after.n_tasks > 1 else "binary"
-        if after.indicator:
-            calibration = "labels"
-        attributes = {"classes_": after.names, "_indicator": after.indicator}
-        return Targets(labels, attributes, calibration, *after.tasks_before(before))
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, or the labels of an indicator matrix."""
+        names: NDArray[Any] = self._known().meaning.names
+        return names
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether a document may have any number of labels; else it has one class."""
+        return bool(self._known().meaning.indicator)
 
     def decision_function(
         self, X: Any, *, prediction: Literal["mean", "gibbs"] = "mean", random_state: Any = None
@@ -85,17 +67,14 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         -------
         array of shape (n,) for two classes, positive for the second, else (n, T)
         """
-        return self._shaped(self._margins(X, prediction, random_state)[0])
+        return _shaped(self._margins(X, prediction, random_state)[0])
 
     def decision_std(self, X: Any) -> Floats:
         """Return the standard deviation of the margins, in the shape of `decision_function`.
 
         It has two sources: what is not known about the weights, and about the topics of a document's words.
         """
-        return self._shaped(np.sqrt(self._margins(X, "mean", None)[1]))
-
-    def _shaped(self, values: Floats) -> Floats:
-        return values[:, 0] if self._n_tasks == 1 else values
+        return _shaped(np.sqrt(self._margins(X)[1]))
 
     def predict(
         self, X: Any, *, prediction: Literal["mean", "gibbs"] = "mean", random_state: Any = None
@@ -106,11 +85,23 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         one that was learned: it would have been best (by F1) for what was said before labels were seen, and
         is subtracted from decisions and weights.
         """
-        decision = self.decision_function(X, prediction=prediction, random_state=random_state)
-        if self._indicator:
+        snapshot = self._snapshot()
+        return snapshot._decided(snapshot._margins(X, prediction, random_state)[0])
+
+    def _answers(self, X: Any) -> tuple[NDArray[Any], Floats, Floats]:
+        """Return what `predict` and `predict_proba` say, and the margins (n, T), for the price of one."""
+        snapshot = self._snapshot()
+        decision = snapshot._margins(X)[0]
+        return snapshot._decided(decision), snapshot._probable(decision), decision
+
+    def _decided(self, decision: Floats) -> NDArray[Any]:
+        """Return what margins (n, T) decide."""
+        meaning = self._learned.meaning
+        if meaning.indicator:
             return (decision > 0.0).astype(np.int64)
-        winner = (decision > 0.0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
-        return np.asarray(self.classes_[winner])
+        single = decision.shape[1] == 1
+        winner = (decision[:, 0] > 0.0).astype(np.int64) if single else decision.argmax(axis=1)
+        return np.asarray(meaning.names[winner])
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n, n_classes), or of each label on its own, (n, T).
@@ -119,10 +110,28 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         sigmoids was learned while learning: from what the model would have said of documents before it saw
         the label.
         """
-        mean, _ = self._margins(X, "mean", None)
-        exclusive = self._calibration == "exclusive"
-        found = probabilities(mean / self.margin, temperature(self._posterior), exclusive=exclusive)
-        return found if exclusive or self._indicator else np.hstack([1.0 - found, found])
+        snapshot = self._snapshot()
+        return snapshot._probable(snapshot._margins(X)[0])
+
+    def _probable(self, decision: Floats) -> Floats:
+        """Return the probabilities that margins (n, T) stand for."""
+        learned: Learned = self._learned
+        kind = learned.meaning.kind
+        found = probabilities(
+            decision / learned.model.margin, learned.temperature, exclusive=kind == "exclusive"
+        )
+        return np.hstack([1.0 - found, found]) if kind == "binary" else found
+
+    @property
+    def progressive_(self) -> Floats:
+        """What `decision_function` would have said of the last call's documents before they were learned.
+
+        (n, T), from a single sweep: a little less certain than `decision_function`. Of documents in which
+        topics were looked for first, it has seen the words.
+        """
+        learned = self._known()
+        margin: Floats = learned.progressive - learned.offset
+        return margin
 
     def explain(self, X: Any, target: Any = None, feature_names: ArrayLike | None = None) -> Explanation:
         """Say which topics and which words of a document carried a decision.
@@ -134,7 +143,7 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         target : class or label, optional
             Whose decision to explain; by default that of the predicted class. Two classes have one decision,
             for the second.
-        feature_names : array of shape (n_words,), optional
+        feature_names : sequence of n_words, optional
             The words.
 
         Returns
@@ -142,22 +151,44 @@ class TopicClassifier(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         Explanation
             What topics contribute and what words add beside them sum to the decision; so do its words.
         """
-        check_is_fitted(self)
-        if self._n_tasks == 1:
-            task = 0
-        elif target is None:
-            task = int(self.decision_function(one_row(X))[0].argmax())
-        else:
-            found = np.flatnonzero(self.classes_ == target)
+
+        def choose(learned: Learned, margin: Floats) -> tuple[int, Any]:
+            classes = learned.meaning.names
+            if learned.meaning.n_tasks == 1:
+                return 0, classes[-1]
+            found = [int(margin.argmax())] if target is None else np.flatnonzero(classes == target)
             if not len(found):
-                raise ValueError(f"target is {target!r}, and the classes are {some(self.classes_)}")
-            task = int(found[0])
-        name = self.classes_[-1] if self._n_tasks == 1 else self.classes_[task]
-        return self._explain(one_row(X), task, name, feature_names)
+                raise ValueError(f"target is {target!r}, and the classes are {some(classes)}")
+            return int(found[0]), classes[found[0]]
+
+        return self._explain(X, choose, feature_names)
+
+    # Files
+
+    def _meaning_to_file(self, meaning: Classes) -> dict[str, Any]:
+        return {"classes_": meaning.names, "_indicator": meaning.indicator}
+
+    def _meaning_from_file(self, learned: dict[str, Any]) -> Classes:
+        names, indicator = learned.pop("classes_"), learned.pop("_indicator")
+        if type(indicator) is not bool:
+            raise ValueError(f"_indicator is {indicator!r}, neither true nor false")
+        require_classes(names, ordered=not indicator)
+        return Classes(names, indicator)
 
 
-class OnlineTopicClassifier(TopicClassifier):
-    """A classifier that goes on learning, and adds what others have learned."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
+    """A classifier that goes on learning, and adds what others have learned.
+
+    Parameters
+    ----------
+    decides : {"topics+words", "topics"}
+        Who decides: topics with words beside them [MED-9], or topics alone, as in the paper.
+    """
+
+    decides: Literal["topics", "topics+words"] = "topics+words"
+
+    _merged_alike: ClassVar[tuple[str, ...]] = ("decides", "word_scale")
 
     def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
@@ -177,29 +208,6 @@ class OnlineTopicClassifier(TopicClassifier):
         """
         return self._partial_fit(X, y, classes)
 
-    def merge(self, other: Self, ancestor: Self | None = None) -> Self:
-        """Add what another model learned from other documents.
 
-        Parameters
-        ----------
-        other : Self
-            With the same parameters. It may know other classes, or more words in columns behind the common
-            ones.
-        ancestor : Self, optional
-            The model that both went on learning from, counted once. Without one both started from the prior;
-            since topics then come in any order, each of theirs joins the one of mine that is most like it.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        require_mergeable(self, other)
-        after = Classes(self.classes_, self._indicator).joined(Classes(other.classes_, other._indicator))
-
-        def targets(model: Self) -> Targets:
-            return self._continued(
-                after, Classes(model.classes_, model._indicator), np.empty((0, after.n_tasks), np.float32)
-            )
-
-        return self._merge(other, ancestor, targets)
+def _shaped(values: Floats) -> Floats:
+    return values[:, 0] if values.shape[1] == 1 else values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,3 +177,40 @@ def _rows(indptr: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.int
     n_entries = indptr[rows + 1] - begin
     cut = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_entries)])
     return cut, np.arange(cut[-1]) + np.repeat(begin - cut[:-1], n_entries)
+
+
+class Batches(Sequence[Batch]):
+    """The mini-batches of a corpus, cut out when they are asked for."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        labels: NDArray[np.float32],
+        order: NDArray[np.int64],
+        size: int | None,
+        first: int | None = None,
+    ) -> None:
+        self.corpus, self.labels, self.order = corpus, labels, order
+        size = size or len(corpus)
+        later = np.arange(first or size, len(corpus), size)
+        self.edges = [0, *later.tolist(), len(corpus)]
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        rows = self.order[self.edges[index] : self.edges[index + 1]]
+        return self.corpus.batch(rows, self.labels[rows])
+
+    def joined(self, n_documents: int) -> tuple[Batch, list[int]]:
+        """Return the mini-batches that the first documents make up as one, and where they begin and end.
+
+        There is at least one; if it has more documents than these, the rest is left out.
+        """
+        edges = [edge for edge in self.edges if edge <= n_documents]
+        if len(edges) < 2:
+            edges = [0, min(n_documents, len(self.corpus))]
+        rows = self.order[: edges[-1]]
+        return self.corpus.batch(rows, self.labels[rows]), edges

@@ -1,283 +1,594 @@
-"""What the supervised topic models share as estimators: parameters, weights, explanations, merging."""
+"""What all topic models share as scikit-learn estimators: learning, topics, what documents are made of."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayespa.checks import number_of_threads, require_choice, require_number
-from bayespa.learning import Callback
-from bayespa.native.random import key_from_seed, subkey
-from bayespa.topics.calibration import Calibration, offset, uncalibrated
-from bayespa.topics.documents import UNIT
-from bayespa.topics.explain import Explanation, TopicPart, WordPart
-from bayespa.topics.labels import Classes
-from bayespa.topics.merge import require_mergeable
-from bayespa.topics.model import Floats, OneVsRest, TopicModel, draw_weights
-from bayespa.topics.supervised import Supervised
-from bayespa.topics.transformer import Targets, TopicTransformer, stacked
-from bayespa.topics.words import Words, draw_words
+from bayespa.checks import number_of_threads, require_number
+from bayespa.estimators import Features, ValueEstimator
+from bayespa.learning import Callback, Round, State, rounds
+from bayespa.native.elementary import exp, log
+from bayespa.native.random import key_from_seed, permutation, subkey
+from bayespa.posteriors import Joint, Posterior
+from bayespa.ranking import largest
+from bayespa.topics.calibration import offset, temperature
+from bayespa.topics.documents import UNIT, Batches, Corpus
+from bayespa.topics.labels import Labels, Numbers
+from bayespa.topics.model import Model
+from bayespa.topics.parameters import resolved
+from bayespa.topics.part import LARGEST, Floats, TopicPart, View, expected_proportions, mixed
+from bayespa.topics.words import Words, WordView
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-WEIGHTS, WORDS = 4, 9  # the purposes of keys, see `bayespa.native.random.subkey`
+ORDER = 3  # the purpose of a key, see `bayespa.native.random.subkey`
+AT_ONCE = 4096  # documents whose predictions are made together: bounds the memory, changes nothing else
 
 
-class TopicEstimator(TopicTransformer):
-    """Subclasses say what topics are (`_topic_model`), what y means (`_targets`) and what margins decide."""
+class Losses:
+    """A list of numbers as a value, of which longer ones share the memory."""
 
-    _regression: bool
-    word_scale: float
-    _merged_alike: tuple[str, ...] = (
-        "eta",
-        "weight_scale",
-        "bias_scale",
-        "word_scale",
-        "margin",
-        "multi_class",
-    )
+    def __init__(self, values: list[float] | None = None, n: int | None = None) -> None:
+        self._values = [] if values is None else values
+        self._n = len(self._values) if n is None else n
+
+    def tolist(self) -> list[float]:
+        """Return the numbers."""
+        return self._values[: self._n]
+
+    def extended(self, more: list[float]) -> Losses:
+        """Return these numbers and more."""
+        values = self._values if len(self._values) == self._n else self.tolist()
+        values.extend(more)
+        return Losses(values, len(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """All that a topic model has learned, as one value, and what follows from it, computed once."""
+
+    state: State[Joint]
+    model: Model
+    parameters: tuple[Any, ...]  # that the model was made of,
+    values: dict[str, Any]  # and what they stood for
+    features: Features
+    meaning: Any  # of y: `Classes` or `Numbers`
+    key: int  # of the random numbers
+    losses: Losses
+    progressive: Floats | None = None  # (n, T): margins of the last call's documents before it learned them
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from it
+
+    @cached_property
+    def views(self) -> list[tuple[TopicPart, View]]:
+        """The topic models and what they sample with: one, or one a task."""
+        return [(part, part.view(own)) for part, own in self.model.topics.parts(self.state.posterior)]
+
+    @cached_property
+    def beside(self) -> tuple[Words, WordView] | None:
+        """The words beside topics, if they decide, and what they decide with."""
+        words = self.model.words
+        return None if words is None else (words, words.view(self.state.posterior))
+
+    @cached_property
+    def offset(self) -> float:
+        """What all margins are lowered by, or all weights: the same, as a document's shares sum to 1."""
+        return offset(self.state.posterior) * self.model.margin
+
+    @cached_property
+    def temperature(self) -> float:
+        """The temperature of probabilities, in units of ε."""
+        return temperature(self.state.posterior)
+
+    @cached_property
+    def _tops(self) -> dict[int, list[NDArray[np.int64]]]:
+        return {}
+
+    def names(self, given: ArrayLike | None) -> Any:
+        """Return the names of the columns: as given, else as they are known, else their numbers."""
+        features = self.features
+        if given is None:
+            return np.arange(features.n) if features.names is None else features.names
+        shape = (len(given),) if isinstance(given, list) else np.shape(given)
+        if shape != (features.n,):
+            raise ValueError(f"feature_names has shape {shape}; the model has {features.n} words")
+        return given
+
+    def top_words(self, n: int) -> list[NDArray[np.int64]]:
+        """Return the columns of the n most probable words of each topic."""
+        if n not in self._tops:
+            parts = self.model.topics.parts(self.state.posterior)
+            self._tops[n] = [largest(row, n) for part, own in parts for row in part.topic_word(own)]
+        return self._tops[n]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueEstimator):  # type: ignore[misc]
+    """Subclasses say what the model is (`_model`), how it learns (`_schedule`), what y means (`_read`).
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        Seed. The same seed gives the same bits for any `n_jobs` and on any CPU.
+    n_jobs : int or None
+        Threads: None is 1, -1 all processors.
+    verbose : int
+        1 reports a pass in ten lines, 2 every mini-batch.
+    """
+
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
         return tags
 
     @abstractmethod
-    def _topic_model(self, **shared: Any) -> TopicModel:
-        """Check the parameters that only this model has, and return it."""
+    def _defaults(self) -> dict[str, Any]:
+        """Return what parameters that are None stand for, and all that experts may turn."""
 
-    def _model(self, n_tasks: int, calibration: Calibration, key: int) -> Supervised:
-        """Check the parameters and return the model they describe."""
-        require_choice("multi_class", self.multi_class, ("shared", "ovr"))
-        scales = {name: self._value(name) for name in ("cost", "weight_scale", "bias_scale")}
-        for name, value in scales.items():
-            require_number(name, value, 0.0, open_=name != "bias_scale")
-        require_number("word_scale", self.word_scale, 0.0)
-        require_number("margin", self.margin, 0.0, open_=not self._regression)
-        require_number("n_iterations", self._value("n_iterations"), 1, whole=True)
-        self._check_sampling()
-        require_choice("sampler", self.sampler, ("collapsed", "augmented"))
-        require_choice("classifier", self.classifier, ("gibbs", "averaging"))
-        self._check_discount()
-        require_number("label_free", self.label_free, 0.0, 1.0)
-        shared = self.multi_class == "shared"
-        model = self._topic_model(
-            n_tasks=n_tasks if shared else 1,
-            eta=float(self._value("eta")),
-            **{name: float(value) for name, value in scales.items()},
-            margin=float(self.margin),
-            regression=self._regression,
-            averaging=self.classifier == "averaging",
-            sampler=self.sampler,
-            n_sweeps=int(self.n_sweeps),
-            burn_in=int(self.burn_in),
-            label_free=float(self.label_free),
-            mean_topics=self.topic_estimate == "mean",
-            prediction_sweeps=int(self.prediction_sweeps),
-            key=key,
-            n_threads=number_of_threads(self.n_jobs),
-        )
-        words = Words(float(self.word_scale), model.margin, model.n_threads) if self.word_scale else None
-        return Supervised(model if shared else OneVsRest(model, n_tasks), words, calibration, model.margin)
+    @abstractmethod
+    def _model(self, values: dict[str, Any], meaning: Any, shared: dict[str, Any]) -> Model:
+        """Return the model that values of parameters describe; `shared` are those of every `TopicPart`."""
 
-    def _options(self, model: Supervised) -> dict[str, Any]:
-        return {
-            "discount": self.discount,
-            "n_iterations": self._value("n_iterations"),
-            "cavity": model.cavity,
+    def _read(self, n: int, y: Any, classes: Any, before: Any, *, fit: bool) -> tuple[Any, Labels]:
+        """Return what the labels of n documents mean, and these as tasks: of a model without labels, none."""
+        return Numbers(0), np.empty((n, 0), np.float32)
+
+    @abstractmethod
+    def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return `batch_size`, `n_passes`, and other options of `bayespa.learning.rounds`."""
+
+    # Parameters
+
+    def _values(self) -> dict[str, Any]:
+        """Return the value of every parameter, checked."""
+        given = {name: value for name, value in zip(self._get_param_names(), self._given(), strict=True)}
+        expert = given.pop("expert", None)
+        return resolved(given, expert, self._defaults(), type(self).__name__)
+
+    def _given(self) -> tuple[Any, ...]:
+        """Return the parameters as they are now: `expert` may be changed in place."""
+        given = (getattr(self, name) for name in self._get_param_names())
+        return tuple(dict(value) if isinstance(value, Mapping) else value for value in given)
+
+    def _made(self, meaning: Any, key: int) -> dict[str, Any]:
+        """Return the fields of `Learned` that parameters make: the model, resolved and checked."""
+        values = self._values()
+        shared = {
+            "eta": float(values["eta"]),
+            "n_sweeps": int(values["n_sweeps"]),
+            "burn_in": int(values["burn_in"]),
+            "mean_topics": values.get("topic_estimate", "mean") == "mean",
+            "prediction_sweeps": int(values["prediction_sweeps"]),
+            "key": key,
+            "n_threads": number_of_threads(self.n_jobs),
         }
+        model = self._model(values, meaning, shared)
+        return {"model": model, "parameters": self._given(), "values": values, "meaning": meaning, "key": key}
 
-    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
-        """Learn from scratch, in `n_passes` passes over the documents in random order.
+    @property
+    def eta_(self) -> float:
+        """The value of `eta` in use."""
+        return float(self._values()["eta"])
+
+    # Learning
+
+    def _fit(self, X: Any, y: Any, callback: Callback | None) -> Self:
+        corpus = Corpus.of(X, name=type(self).__name__)
+        meaning, labels = self._read(len(corpus), y, None, None, fit=True)
+        key = key_from_seed(self.random_state)
+        start = [self._new(Features.of(X), meaning, key)]
+        order = permutation(subkey(key, ORDER), len(corpus))
+        for now in self._learning(start, corpus, labels, order, **self._schedule(start[0].values)):
+            if callback is not None and callback(now) is True:
+                break
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any) -> Self:
+        corpus = Corpus.of(X, name=type(self).__name__)
+        first = "_learned" not in vars(self)
+        meaning, labels = self._read(
+            len(corpus), y, classes, None if first else self._learned.meaning, fit=False
+        )
+        if first:
+            start = [self._new(Features.of(X), meaning, key_from_seed(self.random_state))]
+        else:
+            start = [self._grown(X, corpus.counts.shape[1], meaning)]
+        schedule = {**self._schedule(start[0].values), "n_passes": 1}
+        for _ in self._learning(start, corpus, labels, np.arange(len(corpus)), **schedule):
+            pass
+        return self
+
+    def _new(self, features: Features, meaning: Any, key: int) -> Learned:
+        """Return a model that has learned nothing."""
+        made = self._made(meaning, key)
+        return Learned(State(made["model"].prior(features.n)), features=features, losses=Losses(), **made)
+
+    def _grown(self, X: Any, n_words: int, meaning: Any) -> Learned:
+        """Return what was learned, with room for the words of X and for what y means."""
+        before: Learned = self._learned
+        features, made = before.features, {}
+        if n_words > features.n:
+            features = features.wider(X, type(self).__name__)
+        else:
+            self._require_known(before, X, n_words)
+        if self._given() != before.parameters or meaning is not before.meaning:
+            made = self._made(meaning, before.key)
+        learned = replace(before, features=features, progressive=None, **made)
+        posterior = before.state.posterior
+        if made:
+            learned.model.require_continues(posterior)
+        if made or features is not before.features:
+            continued = meaning.tasks_before(before.meaning)
+            posterior = learned.model.grown(posterior, features.n, *continued)
+        return replace(learned, state=replace(before.state, posterior=posterior))
+
+    def _learning(
+        self,
+        start: list[Learned],
+        corpus: Corpus,
+        labels: Labels,
+        order: NDArray[np.int64],
+        *,
+        batch_size: int | None,
+        n_passes: int,
+        first_batch: int | None = None,
+        **options: Any,
+    ) -> Iterator[Round[Joint, Joint]]:
+        """Learn mini-batches; publish what was learned after each, in one assignment.
+
+        Mini-batches that topics are looked for in together (see `TopicPart.guesses`) are published as one.
+        The start comes in a list and is taken out of it: whoever holds a state keeps its memory.
+        """
+        learned = start.pop()
+        model, state = learned.model, learned.state
+        batches = Batches(corpus, labels, order, batch_size, None if state.n_steps else first_batch)
+        guesses = [] if state.n_steps else model.guesses(batches)
+        posterior = state.posterior
+        for guess in guesses:
+            posterior += guess.statistics
+        state = replace(state, posterior=posterior)
+        prior = model.prior(learned.features.n) if options.get("discount", 1.0) < 1.0 else None
+        rest = replace(learned, state=State(Joint()))
+        steps = rounds(model, state, batches, n_passes=n_passes, prior=prior, guesses=guesses, **options)
+        del learned, state, posterior
+        losses, margins = list[float](), list[Floats]()
+        for now in steps:
+            losses.append(now.step.objective / max(1, now.step.n_examples))
+            if now.pass_index == 0:
+                margins.append(now.step.margin)  # type: ignore[attr-defined]  # a TopicStep
+                if now.batch_index + 1 < len(guesses):
+                    continue  # what the posterior has of the mini-batches to come is a guess
+            rest = replace(rest, losses=rest.losses.extended(losses), progressive=np.concatenate(margins))
+            self._learned = replace(rest, state=now.state)
+            losses.clear()
+            self._report(now, n_passes)
+            yield now
+
+    def _report(self, now: Any, n_passes: int) -> None:
+        every = max(1, now.n_batches // (10 if self.verbose == 1 else now.n_batches))
+        if self.verbose and (now.batch_index + 1) % every == 0:
+            print(
+                f"{type(self).__name__}: pass {now.pass_index + 1} of {n_passes}, "
+                f"batch {now.batch_index + 1} of {now.n_batches}, {self.n_documents_seen_} documents, "
+                f"loss {self.objective_[-1]:.4g}"
+            )
+
+    # What was learned
+
+    @property
+    def posterior_(self) -> Joint:
+        """The posterior of every part, under its name: a value that learning leaves as it is."""
+        posterior: Joint = self._known().state.posterior
+        return posterior
+
+    @property
+    def n_documents_seen_(self) -> int:
+        """Documents learned."""
+        return int(self._known().state.n_examples)
+
+    @property
+    def objective_(self) -> list[float]:
+        """Of every mini-batch, its loss per document when it was learned."""
+        losses: list[float] = self._known().losses.tolist()
+        return losses
+
+    def _fitted(self) -> Learned:
+        """Return what was learned, under the parameters of now: some may be set at any time."""
+        if "_learned" not in vars(self):
+            check_is_fitted(self)
+        learned: Learned = self._learned
+        if self._given() == learned.parameters:
+            return learned
+        return replace(learned, **self._made(learned.meaning, learned.key))
+
+    def _snapshot(self) -> Self:
+        """Return the estimator as it is now, whatever is learned while its answers are made."""
+        snapshot = copy(self)
+        snapshot._learned = self._fitted()
+        return snapshot
+
+    def _parts(self) -> list[tuple[TopicPart, Joint]]:
+        """Return the topic models and their posteriors: one, or one a task."""
+        learned = self._fitted()
+        return learned.model.topics.parts(learned.state.posterior)
+
+    @property
+    def topic_word_(self) -> Floats:
+        """Concentrations Δ of the topics, (K, W); one-vs-rest stacks the topics of all tasks, (T K, W)."""
+        return stacked([part.topic_word(posterior) for part, posterior in self._parts()])
+
+    @property
+    def components_(self) -> Floats:
+        """Posterior mean of the topics, in the shape of `topic_word_`: probabilities of words."""
+        learned = self._fitted()
+        words = np.arange(learned.features.n)
+        return stacked([part.topic_mean(view, words) for part, view in learned.views])
+
+    @property
+    def topic_sizes_(self) -> Floats:
+        """About how many words each topic has learned, (K,)."""
+        return stacked([part.sizes(posterior) for part, posterior in self._parts()])
+
+    @property
+    def topic_names_(self) -> list[str]:
+        """A name for each topic, (K,), that stays the same while others come and go."""
+        learned = self._fitted()
+        parts = learned.model.topics.parts(learned.state.posterior)
+        numbers = [[str(i) for i in part.ids(posterior)] for part, posterior in parts]
+        if len(parts) == 1:
+            return numbers[0]
+        names = learned.meaning.task_names
+        return [f"{i} of {task}" for task, own in zip(names, numbers, strict=True) for i in own]
+
+    @property
+    def _n_features_out(self) -> int:
+        return sum(len(view.alpha) for _, view in self._fitted().views)
+
+    def topics(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> list[list[str]]:
+        """Return the most probable words of each topic.
+
+        Parameters
+        ----------
+        n_words : int
+            Words a topic.
+        feature_names : array of shape (W,), optional
+            The words, such as ``vectorizer.get_feature_names_out()``; by default the columns' names or
+            numbers.
+
+        Returns
+        -------
+        list of K lists of str
+        """
+        learned = self._fitted()
+        names = learned.names(feature_names)
+        return [[str(names[w]) for w in top] for top in learned.top_words(n_words)]
+
+    # Prediction
+
+    def _corpus(self, X: Any) -> tuple[Learned, Corpus]:
+        """Return what was learned, once for a whole call, and the documents of X."""
+        snapshot = self._snapshot()
+        corpus = Corpus.of(X, name=type(self).__name__)
+        snapshot._require_known(snapshot._learned, X, corpus.counts.shape[1])
+        return snapshot._learned, corpus
+
+    def _require_known(self, learned: Learned, X: Any, n_words: int) -> None:
+        """Refuse columns that are not those known, in scikit-learn's words."""
+        features = learned.features
+        if features.n != n_words or features.names is not None or hasattr(X, "columns"):
+            validate_data(self, X, skip_check_array=True, reset=False)
+
+    def transform(self, X: Any) -> Floats:
+        """Return the expected topic proportions of documents, without their labels: rows sum to 1.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_words)
-            Counts of words. See the notes of the class on counts that are not whole numbers.
-        y : array of shape (n,) or (n, T)
-            Labels; NaN or None where unknown.
-        callback : callable, optional
-            Called with a `bayespa.learning.Round` after every mini-batch, when this estimator is ready to
-            predict with what it knows by then; learning ends where it returns True. Mini-batches that topics
-            are looked for in together (`first_batch_size`) are one to it.
 
         Returns
         -------
-        self
+        array of shape (n, K)
+            One-vs-rest: (n, T K), the proportions of every task's topics side by side.
         """
-        if y is None:
+        return np.hstack(proportions(*self._corpus(X)))
+
+    def perplexity(self, X: Any) -> float:
+        """Return the perplexity of held-out words, by document completion.
+
+        Topic proportions are inferred from the words at even places of a document and predict those at odd
+        places, so that no word helps to predict itself; what comes out is exp of minus the mean log
+        probability of a word, and compares across models, numbers of topics and libraries, given the
+        vocabulary. One-vs-rest: the mean of the log probabilities over the topic models.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_words)
+        """
+        learned, corpus = self._corpus(X)
+        seen, hidden = corpus.halves()
+        tokens = hidden.counts.data * np.repeat(hidden.weights, np.diff(hidden.counts.indptr))
+        if not len(tokens):
+            raise ValueError("no document of X has two words, and one is needed to predict the other")
+        rows = np.repeat(np.arange(len(hidden)), np.diff(hidden.counts.indptr))
+        words, place = np.unique(hidden.counts.indices, return_inverse=True)
+        total = 0.0
+        for (part, view), own in zip(learned.views, proportions(learned, seen), strict=True):
+            probability = mixed(own, part.topic_mean(view, words.astype(np.int64)), rows, place)
+            total += float((tokens * log(probability)).sum()) / len(learned.views)
+        return float(exp(-total / float(tokens.sum())))
+
+    # Files
+
+    def _to_file(self) -> dict[str, Any]:
+        """Return what was learned as plain values, for `bayespa.text.saving`."""
+        learned: Learned = self._learned
+        state, names = learned.state, learned.features.names
+        return {
+            "_posterior": state.posterior,
+            "_version": state.version,
+            "_n_steps": state.n_steps,
+            "n_documents_seen_": state.n_examples,
+            "objective_": learned.losses.tolist(),
+            "_key": learned.key,
+            "n_features_in_": learned.features.n,
+            **({} if names is None else {"feature_names_in_": names}),
+            **self._meaning_to_file(learned.meaning),
+        }
+
+    def _meaning_to_file(self, meaning: Any) -> dict[str, Any]:
+        return {}
+
+    def _meaning_from_file(self, learned: dict[str, Any]) -> Any:
+        """Take what y means out of a file's values."""
+        return Numbers(0)
+
+    def _from_file(self, learned: dict[str, Any]) -> None:
+        """Publish what a file has, if it is all there and belongs together."""
+        try:
+            self._learned = self._of_file(dict(learned))
+        except KeyError as name:
+            raise ValueError(f"{name} is missing") from None
+
+    def _of_file(self, learned: dict[str, Any]) -> Learned:
+        n_steps, posterior = learned.pop("_n_steps"), learned.pop("_posterior")
+        version, n_documents = learned.pop("_version", n_steps), learned.pop("n_documents_seen_")
+        key, losses = learned.pop("_key"), learned.pop("objective_")
+        counted = {"_n_steps": n_steps, "_version": version, "n_documents_seen_": n_documents}
+        for name, count in counted.items():
+            require_number(name, count, 0, 2**53, whole=True)
+        require_number("_key", key, 0, 2**64 - 1, whole=True)
+        if not isinstance(losses, list) or not all(isinstance(loss, float | int) for loss in losses):
+            raise ValueError("objective_ must be a list of numbers")
+        if not isinstance(posterior, Joint):
+            raise ValueError(f"_posterior is a {type(posterior).__name__}, not a joint one")
+        features = Features.from_file(learned)
+        meaning = self._meaning_from_file(learned)
+        learned.pop("_n_tasks", None)  # files of version 1 have what follows from others
+        old = learned.pop("_calibration", None) == "independent"
+        if learned:
+            raise ValueError(f"{next(iter(learned))!r} is not the name of something learned")
+        made = self._made(meaning, key)
+        model: Model = made["model"]
+        if old and model.calibration is not None:  # of before labels had an offset
+            posterior = Joint(**{**model.calibration.prior(), **posterior.parts})
+        _require_whole(model, posterior, features.n)
+        state = State(posterior, version, n_steps, n_documents)
+        return Learned(state, features=features, losses=Losses(list(map(float, losses))), **made)
+
+
+def _require_whole(model: Model, posterior: Joint, n_words: int) -> None:
+    """Raise a ValueError unless a model and a posterior, which came from a file, belong together."""
+    model.require_continues(posterior)
+    for part, own in model.topics.parts(posterior):
+        part.require_continues(own)
+        topics, view = part.topic_word(own), part.view(own)
+        n_tasks, n_topics = part.loss.n_tasks, len(view.alpha)
+        for topic, word in np.argwhere(~(topics >= UNIT / 2.0))[:1]:
+            raise ValueError(f"the concentration of word {word} in topic {topic} is {topics[topic, word]}")
+        for topic in np.flatnonzero(~((view.totals < LARGEST) & (view.alpha < LARGEST))):
             raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+                f"topic {topic} has {view.totals[topic]} words and alpha {view.alpha[topic]}; "
+                f"both must be below {LARGEST}"
             )
-        return self._fit(X, y, callback)
+        for name, array, shape in (
+            ("topics", topics, (n_topics, n_words)),
+            ("weights", view.mean, (n_tasks, n_topics)),
+            ("weights", view.covariance, (n_tasks, n_topics, n_topics)),
+        ):
+            if array.shape != shape:
+                raise ValueError(f"{name} have shape {array.shape}, not {shape}")
+    words = {} if model.words is None else model.words.prior(model.n_tasks, n_words)
+    for name, prior in {**words, **({} if model.calibration is None else model.calibration.prior())}.items():
+        found: Any = posterior.parts.get(name)
+        if type(found) is not type(prior):
+            raise ValueError(f"the {name} are no {type(prior).__name__}")
+        if isinstance(found, Posterior):
+            found.require_proper()
+        elif not (found.counts > 0.0).all():
+            raise ValueError(f"the {name} are counts of which some are not positive")
+        has, wanted = ({key: a.shape for key, a in p.to_arrays().items()} for p in (found, prior))
+        if has != wanted:
+            raise ValueError(f"the {name} has other values than this version of bayespa knows")
 
-    def _require_whole(self) -> None:
-        if self.word_scale and "words" not in self._posterior.parts:  # in files of before there were any
-            self.word_scale = 0.0
-        super()._require_whole()
-        if hasattr(self, "classes_") and Classes(self.classes_, self._indicator).n_tasks != self._n_tasks:
-            raise ValueError(f"there are {len(self.classes_)} classes and {self._n_tasks} tasks")
-        for model, posterior in self._parts():
-            mean, covariance = model.weights(posterior)
-            n_topics = len(model.shares_prior(posterior))
-            for array, shape in (
-                (mean, (model.n_tasks, n_topics)),
-                (covariance, (model.n_tasks, n_topics, n_topics)),
-            ):
-                if array.shape != shape:
-                    raise ValueError(f"weights have shape {array.shape}, not {shape}")
-        if str(self._calibration) == "independent":  # in files of before labels had an offset
-            self._calibration = "labels" if self._indicator else "binary"
-            self._posterior.parts.update({**uncalibrated(self._calibration), **self._posterior.parts})
-        expected = uncalibrated(self._calibration)
-        beside_topics = self._words
-        if beside_topics is not None:
-            expected |= beside_topics.prior(self._n_tasks, self.n_features_in_)
-        for name, prior in expected.items():
-            self._posterior[name].require_proper()
-            found, wanted = (
-                {key: array.shape for key, array in part.to_arrays().items()}
-                for part in (self._posterior[name], prior)
-            )
-            if found != wanted:
-                raise ValueError(f"the {name} has other values than this version of bayespa knows")
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnlineTransformer(TopicTransformer):
+    """A topic model that learns a stream in mini-batches.
+
+    Parameters
+    ----------
+    batch_size : int or None
+        Documents of a mini-batch. None: all at once, which is batch learning and needs some `n_passes`.
+    n_passes : int
+        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
+        counts twice.
+    discount : float
+        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
+        drift.
+    expert : dict or None
+        What only experts turn, by name: see the notes. `expert_` has all values in use.
+    """
+
+    batch_size: int | None = 256
+    n_passes: int = 1
+    discount: float = 1.0
+    expert: Mapping[str, Any] | None = None
+
+    def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {name: values[name] for name in ("batch_size", "n_passes", "discount")}
 
     @property
-    def coef_(self) -> Floats:
-        """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
-        lowered_by = self._offset
-        return stacked(
-            _padded([model.weights(posterior)[0] - lowered_by for model, posterior in self._parts()])
+    def expert_(self) -> dict[str, Any]:
+        """All that experts may turn, with the values in use."""
+        values, own = self._values(), set(self._get_param_names())
+        return {name: value for name, value in values.items() if name not in own}
+
+
+def infer(learned: Learned, corpus: Corpus, weights: list[Floats] | None = None) -> Iterator[tuple[Any, Any]]:
+    """Yield mini-batches of documents to predict, and what each topic model samples of them.
+
+    `weights` are to decide with in place of their posterior.
+    """
+    ids = corpus.ids()
+    for start in range(0, len(corpus), AT_ONCE):
+        rows = np.arange(start, min(start + AT_ONCE, len(corpus)))
+        batch = corpus.batch(rows, ids=ids[rows])
+        yield (
+            batch,
+            [
+                part.infer(view, batch, None if weights is None else weights[i])
+                for i, (part, view) in enumerate(learned.views)
+            ],
         )
 
-    @property
-    def coef_cov_(self) -> Floats:
-        """Posterior covariance of the weights, (T, K, K)."""
-        return stacked(_padded([model.weights(posterior)[1] for model, posterior in self._parts()]))
 
-    @property
-    def _words(self) -> Words | None:
-        return self._model(self._n_tasks, self._calibration, self._key).words
-
-    @property
-    def word_coef_(self) -> Floats:
-        """Posterior mean of the weights that words have beside their topics, (T, n_words); 0 if none have."""
-        check_is_fitted(self)
-        if not self.word_scale:
-            return np.zeros((self._n_tasks, self.n_features_in_))
-        mean: Floats = self._posterior["words"].mean()
-        return mean
-
-    @property
-    def _offset(self) -> float:
-        """What all margins are lowered by, or all weights: the same, as a document's shares sum to 1."""
-        return offset(self._posterior) * float(self.margin)
-
-    def _margins(self, X: Any, prediction: str, random_state: Any) -> tuple[Floats, Floats]:
-        """Return mean and variance (n, T) of the margins of documents."""
-        require_choice("prediction", prediction, ("mean", "gibbs"))
-        corpus, words = self._corpus(X), self._words
-        weights = own = beside = None
-        if prediction == "gibbs":
-            key = self._key if random_state is None else key_from_seed(random_state)
-            weights = self._drawn_weights(subkey(key, WEIGHTS))
-            own = draw_words(subkey(key, WORDS), self._posterior["words"]) if words else None
-        if words is not None:
-            beside = partial(words.margins, self._posterior, weights=own)
-        _, mean, variance = self._infer(corpus, weights, beside)
-        return mean - self._offset, variance
-
-    def _drawn_weights(self, key: int) -> list[Floats]:
-        """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
-        drawn, task = [], 0
-        for model, posterior in self._parts():
-            drawn.append(draw_weights(key, *model.weights(posterior), first=task))
-            task += len(drawn[-1])
-        return drawn
-
-    def _explain(self, X: Any, task: int, target: Any, feature_names: ArrayLike | None) -> Explanation:
-        """Split the decision of one task on one document."""
-        corpus, names = self._corpus(X), self._names(feature_names)
-        if len(corpus) != 1:
-            raise ValueError(f"X has {len(corpus)} documents; explain one at a time")
-        parts = self._parts()
-        part = 0 if len(parts) == 1 else task
-        model, posterior = parts[part]
-        own = task - part
-        start = sum(len(other.shares_prior(before)) for other, before in parts[:part])
-        batch = corpus.batch(np.zeros(1, np.int64), ids=corpus.ids())
-        found = model.infer(posterior, batch)
-        lowered_by = self._offset
-        weights = model.weights(posterior)[0][own] - lowered_by
-        share = found.free.topic_share[0].astype(np.float64)
-        top = self.topics(5, feature_names)[start:]
-        topics = [
-            TopicPart(start + k, float(share[k]), float(w), float(share[k] * w), tuple(top[k]))
-            for k, w in enumerate(weights)
-        ]
-        documents = batch.documents
-        counts = documents.counts * corpus.weights[0]
-        (carried,) = found.counts  # a document has one token weight
-        added = (carried.counts * weights).sum(axis=1) * carried.weight / max(counts.sum(), UNIT)
-        beside, variance, beside_topics = 0.0, found.free.margin_var[0, own], self._words
-        if beside_topics is not None:
-            added = added + beside_topics.contributions(self._posterior, batch, task)
-            mean, own_variance = beside_topics.margins(self._posterior, batch)
-            beside, variance = float(mean[0, task]), variance + own_variance[0, task]
-        words = [
-            WordPart(str(names[w]), float(n), float(x))
-            for w, n, x in zip(documents.vocabulary, counts, added, strict=True)
-        ]
-        return Explanation(
-            target,
-            float(found.free.margin[0, own]) + beside - lowered_by,
-            float(np.sqrt(variance)),
-            tuple(sorted(topics, key=lambda t: -abs(t.contribution))),
-            tuple(sorted(words, key=lambda w: -abs(w.contribution))),
-            beside,
-        )
-
-    def _merge(self, other: Self, ancestor: Self | None, targets: Callable[[Self], Targets]) -> Self:
-        """Add what `other` learned; `targets` says how the tasks of a model become those of the result."""
-        models = [self, other] if ancestor is None else [self, other, ancestor]
-        for one in models[1:]:
-            require_mergeable(self, one)
-        widest = max(models, key=lambda one: one.n_features_in_)
-        tasks = targets(self)
-        model = self._model(len(tasks.source), tasks.calibration, self._key)
-        n_words = widest.n_features_in_
-        mine, theirs, *root = (
-            model.grown(one._posterior, n_words, targets(one).source, targets(one).sign) for one in models
-        )
-        theirs = model.aligned(mine, theirs, root[0] if root else None)
-        self._posterior = mine.merge(theirs, root[0] if root else model.prior(n_words))
-        self._describe(model, tasks)
-        self.n_documents_seen_ += other.n_documents_seen_
-        self._n_steps += other._n_steps
-        known = 0
-        if ancestor is not None:
-            self.n_documents_seen_ -= ancestor.n_documents_seen_
-            known = len(ancestor.objective_)
-        self.objective_ = self.objective_ + other.objective_[known:]
-        self.n_features_in_ = n_words
-        if hasattr(widest, "feature_names_in_"):
-            self.feature_names_in_ = widest.feature_names_in_
-        return self
+def proportions(learned: Learned, corpus: Corpus) -> list[Floats]:
+    """Return E θ (n, K) of every topic model."""
+    found = [[sampled.free.topic_share for sampled in each] for _, each in infer(learned, corpus)]
+    length = np.asarray(corpus.counts.sum(axis=1)).ravel() * corpus.weights
+    return [
+        expected_proportions(view.alpha, length, np.concatenate(shares).astype(np.float64))
+        for (_, view), shares in zip(learned.views, zip(*found, strict=True), strict=True)
+    ]
 
 
-def _padded(arrays: list[Floats]) -> list[Floats]:
-    """Give arrays (T, K) or (T, K, K) of topic models the K of the largest, with zeros."""
-    width = max(array.shape[1] for array in arrays)
-    return [np.pad(a, [(0, 0)] + [(0, width - a.shape[1])] * (a.ndim - 1)) for a in arrays]
-
-
-def one_row(X: Any) -> Any:
-    """Return one document as a matrix."""
-    return X if hasattr(X, "ndim") and X.ndim == 2 else np.atleast_2d(np.asarray(X))
+def stacked(arrays: list[Floats]) -> Floats:
+    """Return the arrays of all topic models as one; that of one is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

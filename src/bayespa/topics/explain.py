@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class TopicPart:
+class TopicShare:
     """What a topic added: its share of the document times its weight."""
 
     topic: int
@@ -19,7 +19,7 @@ class TopicPart:
 
 
 @dataclass(frozen=True)
-class WordPart:
+class WordShare:
     """What a word added: by the topics its tokens were in, as many as they are, and on its own."""
 
     word: str
@@ -37,8 +37,8 @@ class Explanation:
     target: Any  # the class, label or target that the decision is about
     decision: float  # as `decision_function` or `predict` gives it
     std: float
-    topics: tuple[TopicPart, ...]
-    words: tuple[WordPart, ...]
+    topics: tuple[TopicShare, ...]
+    words: tuple[WordShare, ...]
     beside: float = 0.0  # what words added beside their topics, all in all
 
     def __repr__(self) -> str:

@@ -7,28 +7,23 @@ Gaussian. The topics are drawn by the local step of MedHDP, whose sticks are hel
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.checks import require_number
-from bayespa.learning import Callback
+from bayespa.estimators import documented
+from bayespa.learning import Before
 from bayespa.native import linalg
 from bayespa.native.medlda import Schedule
 from bayespa.native.random import grid, inverse_gaussian, subkey
 from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
-from bayespa.topics.batches import Batches
 from bayespa.topics.classifier import TopicClassifier
 from bayespa.topics.documents import Batch
-from bayespa.topics.medhdp_model import PIECE
-from bayespa.topics.medlda_model import CERTAIN, MedLDA
-from bayespa.topics.model import Floats, Progressive, draw_weights
-from bayespa.topics.sampling import on_grid
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from bayespa.topics.medhdp import PIECE
+from bayespa.topics.medlda import CERTAIN, MedLDA
+from bayespa.topics.part import Floats, TopicStep, draw_weights, on_grid
 
 SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.native.random.subkey`
 NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
@@ -36,26 +31,13 @@ NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
 
 @dataclass(frozen=True)
 class Chain:
-    """Where a chain is, and sums over its kept sweeps.
-
-    In a posterior it is not added but replaced.
-    """
+    """Where a chain is, and sums over its kept sweeps: what one sweep hands on to the next."""
 
     weights: Floats  # (T, K), w
     topics: list[NDArray[np.uint32]] = field(default_factory=list)  # of tokens, by the weight of a token
     counts: list[Floats] = field(default_factory=list)  # (n_words, K), likewise
     n_kept: int = 0
     sums: tuple[Floats, ...] = ()  # of counts, of E w and of E wwᵀ given topics and λ
-
-    def __iadd__(self, later: Chain) -> Chain:
-        return later
-
-    def __isub__(self, earlier: Chain) -> Self:
-        return self
-
-    def copy(self) -> Self:
-        """Return the same: nothing writes to it."""
-        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,18 +47,18 @@ class GibbsMedLDA(MedLDA):
     The first half of these draws topics without labels, which would else hold on to the first that come.
     """
 
-    evidence = 256
+    evidence: int = 256  # documents that the temperature is learned from
 
-    def prior(self, n_words: int) -> Joint:
-        """Return the prior, and a chain that has not begun: weights of 0."""
-        parts = super().prior(n_words).parts
-        return Joint(**parts, chain=Chain(np.zeros((self.n_tasks, self.n_topics))))
-
-    def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
-        """Make a sweep over all topics, then draw the weights."""
+    def propose(
+        self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
+    ) -> TopicStep:
+        """Make a sweep over all topics, then draw the weights: the chain goes on from the step before."""
         n_words = posterior["topics"].concentration.shape[1]
-        chain, shares, margin = self._sweep(posterior["chain"], batch, n_words, index)
-        gap = self.margin - batch.labels * margin
+        start = Chain(np.zeros((self.loss.n_tasks, self.n_topics)))
+        if before is not None:
+            start = before.step.carry  # type: ignore[attr-defined]  # a step of this class
+        chain, shares, margin = self._sweep(start, batch, n_words, index)
+        gap = self.loss.margin - batch.labels * margin
         mean, covariance = self._conditional(shares, gap, batch.labels, index).moments(
             n_threads=self.n_threads
         )
@@ -86,16 +68,15 @@ class GibbsMedLDA(MedLDA):
         if index > self.burn_in:
             new = tuple(before + now for before, now in zip(chain.sums, new, strict=True))
         chain = replace(chain, weights=drawn, n_kept=max(0, index - self.burn_in) + 1, sums=new)
-        guess = self.infer(posterior, batch.first(self.evidence)).free.margin
+        guess = self.infer(self.view(posterior), batch.first(self.evidence)).free.margin
         statistics = Joint(
             topics=Columns(
                 batch.documents.vocabulary, Dirichlet(on_grid(chain.sums[0], 1.0, chain.n_kept).T)
             ),
             weights=self._averaged_weights(chain),
-            chain=chain,
         )
-        loss = 2.0 * self.cost * float(np.nansum(np.maximum(gap, 0.0)))
-        return Progressive(statistics, loss, len(batch), guess)
+        loss = 2.0 * self.loss.cost * float(np.nansum(np.maximum(gap, 0.0)))
+        return TopicStep(statistics, loss, len(batch), margin=guess, carry=chain)
 
     def _sweep(self, chain: Chain, batch: Batch, n_words: int, index: int) -> tuple[Chain, Floats, Floats]:
         """Draw the topic of every token; return the chain, z̄ (n, K) and wᵀz̄ (n, T).
@@ -104,7 +85,7 @@ class GibbsMedLDA(MedLDA):
         """
         n_topics = self.n_topics
         labels = batch.labels if index >= self.burn_in // 2 else np.full_like(batch.labels, np.nan)
-        shares, margin = np.zeros((len(batch), n_topics)), np.zeros((len(batch), self.n_tasks))
+        shares, margin = np.zeros((len(batch), n_topics)), np.zeros((len(batch), self.loss.n_tasks))
         counts, topics = list(chain.counts), list(chain.topics)
         for group, (weight, rows, documents) in enumerate(batch.by_weight()):
             others = np.zeros((len(documents.vocabulary), n_topics))
@@ -118,9 +99,9 @@ class GibbsMedLDA(MedLDA):
                 np.full(n_topics, CERTAIN),
                 weight,
                 n_words,
-                self._tasks(
+                self.loss.tasks(
                     np.pad(chain.weights, [(0, 0), (0, 1)]),
-                    np.zeros((self.n_tasks, n_topics + 1, n_topics + 1)),
+                    np.zeros((self.loss.n_tasks, n_topics + 1, n_topics + 1)),
                     labels[rows],
                 ),
                 Schedule(
@@ -139,12 +120,16 @@ class GibbsMedLDA(MedLDA):
 
     def _conditional(self, shares: Floats, gap: Floats, labels: NDArray[np.float32], index: int) -> Gaussian:
         """Draw λ given topics and weights [MED-2], and return w given λ and topics [MED-4]."""
-        known = ~np.isnan(gap)
-        distance = np.maximum(np.abs(np.where(known, gap, self.margin)), NEAREST * self.margin)
+        known, cost, margin = ~np.isnan(gap), self.loss.cost, self.loss.margin
+        distance = np.maximum(np.abs(np.where(known, gap, margin)), NEAREST * margin)
         key = subkey(self.key, SCALES, index)
-        inverse = inverse_gaussian(key, grid(*gap.shape), 1.0 / (self.cost * distance), 1.0, self.n_threads)
-        weights = np.where(known, self.cost**2 * inverse, 0.0)
-        values = np.where(known, labels, 0.0) * self.cost * (1.0 + self.cost * self.margin * inverse)
+        inverse = inverse_gaussian(key, grid(*gap.shape), 1.0 / (cost * distance), 1.0, self.n_threads)
+        weights = np.where(known, cost * cost * inverse, 0.0)
+        values = (
+            np.where(known, labels, 0.0)
+            * self.loss.cost
+            * (1.0 + self.loss.cost * self.loss.margin * inverse)
+        )
         shift, precision = linalg.regression_sums(shares, weights, values, n_threads=self.n_threads)
         prior: Gaussian = self.prior(1)["weights"]
         return prior + Gaussian(shift, precision)
@@ -161,6 +146,8 @@ class GibbsMedLDA(MedLDA):
         return found - prior
 
 
+@documented
+@dataclass(eq=False, repr=False)
 class GibbsMedLDAClassifier(TopicClassifier):
     """Classifier by topics that a Markov chain over the whole corpus finds: Gibbs MedLDA (gMedLDA).
 
@@ -174,8 +161,6 @@ class GibbsMedLDAClassifier(TopicClassifier):
     cost : float
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
         evidence the labels of a document are.
-    margin : float
-        ε, the margin that the loss asks for: the unit of decisions.
     weight_scale : float
         v, prior standard deviation of a weight, in the unit of `margin`.
     bias_scale : float
@@ -185,36 +170,17 @@ class GibbsMedLDAClassifier(TopicClassifier):
         Dirichlet prior of a document's topic proportions.
     eta : float
         Dirichlet prior of a topic's words, rounded to a multiple of 2^-20.
-    n_sweeps, burn_in : int
-        Sweeps over the corpus, and how many of them are thrown away; what is learned are means over the rest.
-        The first half of those thrown away draws topics without labels: where the chain starts.
+    n_sweeps : int
+        Sweeps over the corpus.
+    burn_in : int
+        How many of them are thrown away; what is learned are means over the rest. The first half of those
+        thrown away draws topics without labels: where the chain starts.
     multi_class : {"shared", "ovr"}
         All tasks share K topics (gMedLDA-mt), or each has K of its own.
     prediction_sweeps : int
         Gibbs sweeps over a document to predict; the first quarter is burn-in.
-    random_state : int, RandomState, Generator or None
-        Seed. The same seed gives the same bits for any `n_jobs` and on any CPU.
-    n_jobs : int or None
-        Threads: None is 1, -1 all processors.
     verbose : int
         1 or 2 report every sweep.
-
-    Attributes
-    ----------
-    classes_ : (n_classes,) array
-        The classes, or the labels of an indicator matrix.
-    topic_word_ : (K, n_words) array
-        η and the mean number of tokens that a topic had of each word; one-vs-rest stacks those of all tasks.
-    components_ : (K, n_words) array
-        The topics' mean: probabilities of words.
-    coef_, coef_cov_ : (T, K) and (T, K, K) arrays
-        Mean and covariance of the weights, over the kept sweeps.
-    n_documents_seen_ : int
-        Documents learned.
-    objective_ : list of float
-        Of every sweep, the loss 2c (ε - y wᵀz̄)₊ per document.
-    n_features_in_ : int
-        Words known.
 
     Notes
     -----
@@ -240,56 +206,24 @@ class GibbsMedLDAClassifier(TopicClassifier):
     True
     """
 
-    # What the parameters of an online learner are here.
-    batch_size, n_iterations, discount, label_free, word_scale = None, 1, 1.0, 0.0, 0.0
-    classifier, sampler, topic_estimate = "gibbs", "collapsed", "mean"
+    n_topics: int = 40
+    _: KW_ONLY
+    cost: float = 32.0
+    weight_scale: float = 0.05
+    bias_scale: float = 0.3
+    alpha: float = 0.1
+    eta: float = 0.02
+    n_sweeps: int = 100
+    burn_in: int = 60
+    prediction_sweeps: int = 50
 
-    def __init__(
-        self,
-        n_topics: int = 40,
-        *,
-        cost: float = 32.0,
-        margin: float = 1.0,
-        weight_scale: float = 0.05,
-        bias_scale: float = 0.3,
-        alpha: float = 0.1,
-        eta: float = 0.02,
-        n_sweeps: int = 100,
-        burn_in: int = 60,
-        multi_class: Literal["shared", "ovr"] = "shared",
-        prediction_sweeps: int = 50,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_topics = n_topics
-        self.cost = cost
-        self.margin = margin
-        self.weight_scale = weight_scale
-        self.bias_scale = bias_scale
-        self.alpha = alpha
-        self.eta = eta
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.multi_class = multi_class
-        self.prediction_sweeps = prediction_sweeps
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _evidence = 256
 
-    @property
-    def n_passes(self) -> int:
-        """Passes over the corpus: the sweeps."""
-        return self.n_sweeps
+    def _defaults(self) -> dict[str, Any]:
+        return {}
 
-    def _topic_model(self, **shared: Any) -> GibbsMedLDA:
-        require_number("n_topics", self.n_topics, 1, whole=True)
-        require_number("alpha", self.alpha, 0.0, open_=True)
-        return GibbsMedLDA(n_topics=int(self.n_topics), alpha=float(self.alpha), **shared)
+    def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {"batch_size": None, "n_passes": values["n_sweeps"]}
 
-    def _learn(self, model: Any, batches: Batches, n_passes: int, callback: Callback | None = None) -> None:
-        try:
-            super()._learn(model, batches, n_passes, callback)
-        finally:  # the chain is as large as the corpus
-            for _, posterior in self._parts():
-                del posterior.parts["chain"]
+    def _topics(self, values: dict[str, Any], **shared: Any) -> GibbsMedLDA:
+        return GibbsMedLDA(n_topics=int(values["n_topics"]), alpha=float(values["alpha"]), **shared)

@@ -1,4 +1,4 @@
-"""Labels as tasks: what users pass as y becomes a matrix of ±1 or targets, NaN where unknown."""
+"""What y means: classes or numbers become tasks, a matrix of ±1 or targets, NaN where unknown."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from bayespa.checks import require_sound
 from bayespa.classes import some, tasks_of
+from bayespa.topics.calibration import Kind
 
 Labels = NDArray[np.float32]
+Continued = tuple[NDArray[np.int64], NDArray[np.float64]]  # task that each continues (-1: none), and its sign
 
 
 def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -26,6 +29,7 @@ def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if y is None:
         y = np.full(n, np.nan)
     if sparse.issparse(y):
+        require_sound("y", y)
         dense: Any = y
         y = dense.toarray()
     array = np.asarray(y) if hasattr(y, "dtype") or hasattr(y, "iloc") else np.array(y, dtype=object)
@@ -85,6 +89,8 @@ class Classes:
             raise ValueError(
                 f"y has {given}; a classifier needs two: pass more data, or classes= to partial_fit"
             )
+        if before is not None and np.array_equal(names, before.names):
+            return before
         classes = cls(names, indicator)
         if before is not None:
             classes.require_continues(before)
@@ -107,6 +113,16 @@ class Classes:
         """One task for two classes, which stands for the second; else one for each."""
         return 1 if len(self.names) == 2 and not self.indicator else len(self.names)
 
+    @property
+    def task_names(self) -> list[str]:
+        """What a positive margin of each task speaks for."""
+        return [str(name) for name in (self.names[1:] if self.n_tasks == 1 else self.names)]
+
+    @property
+    def kind(self) -> Kind:
+        """What their probabilities are."""
+        return "labels" if self.indicator else "exclusive" if self.n_tasks > 1 else "binary"
+
     def require_continues(self, before: Classes) -> None:
         """Raise a ValueError unless all classes of `before` are here, labels in the same columns."""
         kept = self.names[: len(before.names)] if self.indicator else self.names
@@ -117,7 +133,7 @@ class Classes:
                 f"classes, old and new{', the new ones behind' if self.indicator else ''}"
             )
 
-    def tasks_before(self, before: Classes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def tasks_before(self, before: Classes) -> Continued:
         """Return, for each task, the task of `before` that it continues (-1: none) and with which sign."""
         if not self.indicator:
             return tasks_of(self.names, before.names)
@@ -179,6 +195,50 @@ def _values(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
     if len(values):
         check_classification_targets(values)
     return values
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The targets of a regressor: a task each. Without labels there is none."""
+
+    n_tasks: int
+    flat: bool = False  # whether there is one target, without an axis for it
+
+    kind = None  # they have no probabilities
+
+    @property
+    def task_names(self) -> list[str]:
+        """What a positive margin of each task speaks for."""
+        return ["a higher value"] if self.n_tasks == 1 else [f"target {i}" for i in range(self.n_tasks)]
+
+    @classmethod
+    def of(
+        cls, y: NDArray[Any], known: NDArray[np.bool_], before: Numbers | None, *, fit: bool
+    ) -> tuple[Numbers, Labels]:
+        """Return what y means, and the targets (n, T), NaN where unknown."""
+        if fit and not known.any():
+            raise ValueError(
+                "y has no known target at all; partial_fit can learn from words alone, fit cannot"
+            )
+        targets = real_tasks(y, known)
+        if before is not None and not known.any():
+            return before, np.full((len(y), before.n_tasks), np.nan, np.float32)
+        if before is not None and targets.shape[1] != before.n_tasks:
+            raise ValueError(
+                f"y has {targets.shape[1]} targets a document, but the model has learned {before.n_tasks}"
+            )
+        found = cls(targets.shape[1], y.ndim == 1)
+        return before if found == before else found, targets
+
+    def joined(self, other: Numbers) -> Numbers:
+        """Return the targets of two models, which must be as many."""
+        if other.n_tasks != self.n_tasks:
+            raise ValueError(f"this model has {self.n_tasks} targets and the other {other.n_tasks}")
+        return self
+
+    def tasks_before(self, before: Numbers) -> Continued:
+        """Return that every task continues the same one."""
+        return np.arange(self.n_tasks), np.ones(self.n_tasks)
 
 
 def real_tasks(y: NDArray[Any], known: NDArray[np.bool_]) -> Labels:

@@ -1,48 +1,333 @@
-"""Online MedHDP (the paper's algorithm 2): classifier and regressor, which differ in defaults."""
+"""Online MedHDP (the paper's algorithm 2): state, step, and its estimators."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.checks import require_number
-from bayespa.topics.batches import Batches
+from bayespa.estimators import documented
+from bayespa.native.medhdp import HdpStepResult, HdpTopics, beside_bias, step, with_bias
+from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks
+from bayespa.native.random import subkey
+from bayespa.posteriors import Gaussian, Joint
 from bayespa.topics.classifier import OnlineTopicClassifier
-from bayespa.topics.documents import Corpus
-from bayespa.topics.estimator import TopicEstimator
-from bayespa.topics.labels import Labels
-from bayespa.topics.medhdp_model import MedHDP
-from bayespa.topics.model import Floats
+from bayespa.topics.documents import UNIT, Batch
+from bayespa.topics.estimator import OnlineTransformer
+from bayespa.topics.merge import matching
+from bayespa.topics.part import Floats, Sampled, Sources, TopicPart, TopicStep, View, WordIds, on_grid
 from bayespa.topics.regressor import TopicRegressor
-from bayespa.topics.transformer import TopicTransformer
+from bayespa.topics.supervised import SupervisedTransformer
+from bayespa.topics.topic_sums import TopicStatistics, TopicSums
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+PIECE, AGAIN = 5, 6  # the purposes of keys, see `bayespa.native.random.subkey`
+FREE_SWEEPS = 2  # without labels, of which the last is kept; the first round has more
+RARE = 1e-3  # share of all tokens, above which a topic is never too small
+LIKELY = 0.6  # topics of strangers that are less alike are two
 
 
-class HdpTransformer(TopicTransformer):
-    """The parameters and attributes of a topic model that finds the number of its topics."""
+@dataclass(frozen=True, kw_only=True)
+class MedHDP(TopicPart):
+    """T tasks that share topics, of which there are as many as the documents need."""
 
-    def _check_topics(self) -> dict[str, Any]:
-        """Check the parameters that say how topics are born and die, and return them."""
-        for name in ("concentration", "stick_concentration", "start_concentration"):
-            require_number(name, self._value(name), 0.0, open_=True)
-        require_number("first_sweeps", self._value("first_sweeps"), 1, whole=True)
-        require_number("min_tokens", self.min_tokens, 0.0)
-        for name in ("max_topics", "first_batch_size"):
-            if getattr(self, name) is not None:
-                require_number(name, getattr(self, name), 1, whole=True)
+    alpha: float
+    gamma: float
+    start_gamma: float  # γ where the chain of the first round starts
+    first_sweeps: int  # of the first round, without labels
+    min_tokens: float
+    max_topics: int | None
+
+    # State
+
+    def prior(self, n_words: int) -> Joint:
+        """Return the prior: no topic at all."""
+        return Joint(topics=TopicSums(n_words, self.loss.n_tasks))
+
+    def require_continues(self, posterior: Joint) -> None:
+        """Accept every posterior: no parameter is about its size."""
+
+    def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
+        """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
+        return Joint(**{**posterior.parts, "topics": posterior["topics"].grown(n_words, source, sign)})
+
+    def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
+        """Give topics that are theirs alone numbers that are not in use here.
+
+        Those of a common ancestor have one number in both. Strangers have topics in common if they are alike.
+        """
+        a, b = mine["topics"], theirs["topics"]
+        ids = np.full(len(b.ids), -1, np.int64)
+        if ancestor is not None:
+            old = b.ids < ancestor["topics"].next_id
+            ids[old] = b.ids[old]
+        elif len(a.ids) and len(b.ids):
+            here, there = matching(self._means(a), self._means(b), LIKELY)
+            ids[there] = a.ids[here]
+        new = ids < 0
+        ids[new] = a.next_id + np.arange(new.sum())
+        return Joint(**{**theirs.parts, "topics": b.renamed(ids)})
+
+    def _means(self, sums: TopicSums) -> Floats:
+        """Return E Φ, (K, W)."""
+        means: Floats = ((sums.counts() + self._eta) / self._totals(sums)).T
+        return means
+
+    def near(self, posterior: Joint, words: WordIds) -> Joint:
+        """Return the sums of some words alone, and all else."""
+        return Joint(topics=posterior["topics"].near(words))
+
+    def view(self, posterior: Joint) -> View:
+        """Return what sampling needs of a posterior."""
+        sums: TopicSums = posterior["topics"]
+        alpha = self.alpha * sums.sticks(self.gamma).mean()
+        mean, covariance = self._weights(sums)
+        unused = mean[:, -1], covariance[:, -1, -1] + self._own_variance
+        weights = mean[:, :-1].copy(), covariance[:, :-1, :-1].copy()
+
+        return View(lambda words: sums.counts(words) + self._eta, self._totals(sums), alpha, *weights, unused)
+
+    def topic_word(self, posterior: Joint) -> Floats:
+        """Return Δ, (K, W)."""
+        concentration: Floats = posterior["topics"].counts().T + self._eta
+        return concentration
+
+    def ids(self, posterior: Joint) -> NDArray[np.int64]:
+        """Return the number that each topic keeps from birth to death, (K,)."""
+        ids: NDArray[np.int64] = posterior["topics"].ids
+        return ids
+
+    def sizes(self, posterior: Joint) -> Floats:
+        """Return how many words each topic has learned, (K,)."""
+        tokens: Floats = posterior["topics"].tokens
+        return tokens
+
+    # Step
+
+    def step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+        """Sample the topics of the batch, first without labels, as a prediction would, then with them.
+
+        Where there was no topic there was no weight either: of topics that a first sample has found, a second
+        one, in its place, learns what labels make of them.
+        """
+        sums: TopicSums = posterior["topics"].near(words)
+        pieces, loss, margin = self._sampled(sums, batch, self.key, index)
+        if not len(sums.ids):
+            sums = sums.changed(plus=[piece.near() for piece in pieces])
+            pieces, loss, _ = self._sampled(sums, batch, subkey(self.key, AGAIN), index)
+        return TopicStep(Joint(topics=pieces), loss, len(batch), margin=margin)
+
+    def _repeated(self, before: Joint, now: Joint) -> Joint:
+        """Return what a repeated step adds: topics that the one before removed are gone."""
+        first, *others = now["topics"]
+        gone = np.concatenate([first.removed, *(piece.removed for piece in before["topics"])])
+        return Joint(topics=[replace(first, removed=np.setdiff1d(gone, first.ids)), *others])
+
+    def _sampled(
+        self, sums: TopicSums, batch: Batch, key: int, index: int
+    ) -> tuple[list[TopicStatistics], float, Floats]:
+        """Return what the batch adds, its loss, and what would have been predicted (n, T).
+
+        Documents whose tokens weigh the same are one sample; the next sees the topics that it has brought.
+        """
+        pieces: list[TopicStatistics] = []
+        loss, margin = 0.0, np.zeros((len(batch), self.loss.n_tasks))
+        for weight, rows, documents in batch.by_weight():
+            if pieces:
+                sums = sums.changed(plus=[pieces[-1].near()])
+            seed = subkey(key, PIECE, len(pieces)) if pieces else key
+            piece, own_loss, margin[rows] = self._learn(
+                sums, documents, batch.labels[rows], weight, seed, index
+            )
+            pieces.append(piece)
+            loss += own_loss
+        return pieces, loss, margin
+
+    def _learn(
+        self,
+        sums: TopicSums,
+        documents: Documents,
+        labels: NDArray[np.float32],
+        weight: float,
+        seed: int,
+        index: int,
+    ) -> tuple[TopicStatistics, float, Floats]:
+        """Return what documents add, their loss, and what would have been predicted."""
+        first = not len(sums.ids)
+        sticks = sums.sticks(self.gamma, weight)
+        topics = HdpTopics(
+            dirichlet=((sums.counts() + self._eta) / weight).astype(np.float32),
+            totals=self._totals(sums) / weight,
+            u=sticks.u,
+            v=sticks.v,
+            own_variance=np.full(self.loss.n_tasks, self._own_variance),
+            concentration=self.alpha / weight,
+            stick_concentration=self.gamma,
+            start_concentration=self.start_gamma if first else self.gamma,
+            eta=self._eta / weight,
+            n_words=sums.n_words,
+        )
+        sweeps = self.first_sweeps if first else FREE_SWEEPS
+        schedule = Schedule(sweeps, sweeps - 1, self.n_sweeps, self.burn_in, self.loss.sampler, seed, index)
+        tasks = self.loss.tasks(*self._weights(sums), labels)
+        learn = self._averaging if self.loss.averaging else self._gibbs
+        result, precision, shift, loss = learn(documents, topics, tasks, schedule)
+        precision, shift = beside_bias(precision, shift)
+        statistics = TopicStatistics(
+            ids=np.arange(len(result.tables)),  # until it is known who stays
+            words=documents.vocabulary,
+            counts=on_grid(result.topic_word, weight, result.n_kept),
+            tables=on_grid(result.tables, weight, result.n_kept),
+            shift=shift,
+            precision=0.5 * (precision + precision.swapaxes(1, 2)),  # mirror entries are rounded differently
+        )
+        return self._selected(sums, statistics), loss, result.free.margin
+
+    def _selected(self, sums: TopicSums, found: TopicStatistics) -> TopicStatistics:
+        """Drop topics that hold nothing or too little, and number the new ones. [HDP-5]."""
+        n_old, held = len(sums.ids), found.counts.sum(axis=0)
+        held[:n_old] += sums.tokens
+        lost = (held <= 0.0) | (held < min(self.min_tokens, RARE * held.sum()))
+        if self.max_topics is not None:
+            lost[np.argsort(-held, kind="stable")[self.max_topics :]] = True
+        kept = np.flatnonzero(~lost)
+        n_born = len(kept) - int((kept < n_old).sum())
+        ids = np.concatenate([sums.ids[kept[kept < n_old]], sums.next_id + np.arange(n_born)])
+        return replace(found.of(kept), ids=ids, removed=sums.ids[lost[:n_old]])
+
+    def _gibbs(
+        self, documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule
+    ) -> tuple[HdpStepResult, Floats, Floats, float]:
+        result = step(documents, topics, tasks, schedule, n_threads=self.n_threads)
+        free, labelled = result.free, result.labelled
+        precision = self.loss.mixed(labelled.precision, free.precision)
+        return result, precision, self.loss.mixed(labelled.shift, free.shift), float(labelled.loss.sum())
+
+    def _averaging(
+        self, documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule
+    ) -> tuple[HdpStepResult, Floats, Floats, float]:
+        """Alternate once between the dual given topics and topics given the dual. [MED-7]."""
+        unlabelled = replace(schedule, sweeps=0, burn_in=0)
+        before = step(documents, topics, tasks, unlabelled, n_threads=self.n_threads).free
+        dual, moved = self.loss.dual(*self._each_new(tasks, before.topic_share), self.n_threads)
+        moved = np.delete(moved, np.s_[tasks.mean.shape[1] - 1 : -1], axis=1)  # new topics are one again
+        tilted = replace(tasks, mean=moved, labels=dual.astype(np.float32))
+        averaging = replace(schedule, sampler="averaging")
+        result = step(documents, topics, tilted, averaging, n_threads=self.n_threads)
+        shares = self.loss.mixed(result.labelled.topic_share, result.free.topic_share)
+        shift, loss = self.loss.averaged(*self._each_new(tasks, shares), self.n_threads)
+        shift = shift[:, :-1]
+        return result, np.zeros((*shift.shape, shift.shape[1])), shift, loss
+
+    def _each_new(self, tasks: Tasks, shares: NDArray[np.floating]) -> tuple[Tasks, Floats]:
+        """Return tasks in which each new topic has its own weight, an unused one last, and E z̄ of all."""
+        n_old, n = tasks.mean.shape[1] - 1, shares.shape[1]
+        place = np.minimum(np.arange(n + 1), n_old)
+        covariance = tasks.covariance.take(place, axis=1).take(place, axis=2)
+        new = np.arange(n_old, n + 1)
+        covariance[:, new, new] += self._own_variance
+        padded = np.pad(shares.astype(np.float64), [(0, 0), (0, 1)])
+        return replace(tasks, mean=tasks.mean.take(place, axis=1), covariance=covariance), padded
+
+    @property
+    def _eta(self) -> float:
+        return float(np.rint(self.eta / UNIT) * UNIT)
+
+    def _totals(self, sums: TopicSums) -> Floats:
+        return sums.tokens + self._eta * sums.n_words
+
+    def _weights(self, sums: TopicSums) -> tuple[Floats, Floats]:
+        """Return the weights' mean (T, K + 1) and covariance, bias included, an unused topic last."""
+        shift, precision = sums.weights()
+        prior = [self.loss.weight_scale**-2] * (shift.shape[1] - 1)
+        if self.loss.bias_scale:
+            prior.append(self.loss.bias_scale**-2)
+        n = np.arange(len(prior))
+        precision[:, n, n] += prior
+        known = Gaussian(shift[:, n], precision[:, n[:, None], n])
+        mean, covariance = np.zeros_like(shift), np.zeros_like(precision)
+        mean[:, n], covariance[:, n[:, None], n] = known.moments(n_threads=self.n_threads)
+        return with_bias(mean, covariance)
+
+    @property
+    def _own_variance(self) -> float:
+        """Prior variance of the weight of a new topic, beside that of the bias."""
+        return self.loss.weight_scale * self.loss.weight_scale
+
+    # Prediction
+
+    def infer(self, view: View, batch: Batch, weights: Floats | None = None) -> Sampled:
+        """Sample the topics of documents without their labels; if there is no topic yet, the bias decides."""
+        if len(view.alpha):
+            return super().infer(view, batch, weights)
+        assert view.unused is not None  # this class has made it
+        nothing = Statistics.zeros(batch.documents, 0, self.loss.n_tasks, 1, counted=True)
+        nothing.margin[:], nothing.margin_var[:] = view.unused
+        return Sampled([(batch.documents.vocabulary, nothing.topic_word, 1.0)], nothing, nothing)
+
+
+EXPERT = {
+    "n_sweeps": 4,
+    "burn_in": 2,
+    "first_documents": 2048,
+    "first_sweeps": 100,
+    "start_gamma": 100.0,
+    "min_tokens": 20.0,
+    "topic_estimate": "mean",
+    "prediction_sweeps": 50,
+}
+_LABELS = {"sampler": "collapsed", "rule": "gibbs", "label_free": 0.5}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HdpTransformer(OnlineTransformer):
+    """The parameters and attributes of a topic model that finds the number of its topics.
+
+    Parameters
+    ----------
+    alpha : float or None
+        The more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
+        shares of the topics in all documents. None: 20 beside words, else 5.
+    gamma : float
+        How readily topics are born. The more of it, the more topics share the documents.
+    eta : float or None
+        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more topics, of
+        fewer words each. None: 0.05, and 0.45 one-vs-rest.
+    max_topics : int or None
+        After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
+    """
+
+    alpha: float | None = None
+    gamma: float = 1.0
+    eta: float | None = None
+    max_topics: int | None = None
+
+    def _hdp(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the hyper-parameters that say how topics are born and die."""
+        require_number("first_sweeps", values["first_sweeps"], 1, whole=True)
         return {
-            "concentration": float(self._value("concentration")),
-            "stick_concentration": float(self.stick_concentration),
-            "start_concentration": float(self._value("start_concentration")),
-            "first_sweeps": int(self._value("first_sweeps")),
-            "min_tokens": float(self.min_tokens),
-            "max_topics": self.max_topics,
+            "alpha": float(values["alpha"]),
+            "gamma": float(values["gamma"]),
+            "start_gamma": float(values["start_gamma"]),
+            "first_sweeps": int(values["first_sweeps"]),
+            "min_tokens": float(values["min_tokens"]),
+            "max_topics": values["max_topics"],
         }
 
-    def _batches(self, corpus: Corpus, labels: Labels, order: NDArray[np.int64]) -> Batches:
-        first = None if self._n_steps or self.batch_size is None else self.first_batch_size
-        return Batches(corpus, labels, order, self.batch_size, max(first or 0, self.batch_size or 0))
+    def _first_call(self) -> int | None:
+        """Return how many documents the first call should have."""
+        first: int | None = self._values()["first_documents"]
+        return first
+
+    def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
+        schedule, size = super()._schedule(values), values["batch_size"]
+        first = None if size is None else max(values["first_documents"] or 0, size)
+        return {**schedule, "first_batch": first}
 
     @property
     def n_topics_(self) -> int:
@@ -52,167 +337,52 @@ class HdpTransformer(TopicTransformer):
     @property
     def topic_ids_(self) -> NDArray[np.int64]:
         """Numbers that the topics keep from birth to death, (K,)."""
-        return np.concatenate([posterior["topics"].ids for _, posterior in self._parts()])
+        return np.concatenate([part.ids(posterior) for part, posterior in self._parts()])
 
     @property
     def topic_tokens_(self) -> Floats:
         """Words that each topic has learned, (K,), in the order of `topic_ids_`."""
-        return np.concatenate([posterior["topics"].tokens for _, posterior in self._parts()])
+        return self.topic_sizes_
 
     @property
     def stick_(self) -> Any:
         """Posterior of the sticks, in the order of the topics; in one-vs-rest a list, one for each task."""
-        gamma = float(self.stick_concentration)
-        sticks = [posterior["topics"].sticks(gamma) for _, posterior in self._parts()]
-        return sticks if self.multi_class == "ovr" else sticks[0]
+        sticks = [posterior["topics"].sticks(float(self.gamma)) for _, posterior in self._parts()]
+        return sticks if getattr(self, "multi_class", "shared") == "ovr" else sticks[0]
 
 
-class MedHDPEstimator(HdpTransformer, TopicEstimator):
-    """The parameters of MedHDP, which a classifier and a regressor share."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class MedHDPEstimator(HdpTransformer, SupervisedTransformer):
+    """What classifier and regressor share."""
 
-    _merged_alike = ("stick_concentration", *TopicEstimator._merged_alike)
+    _merged_alike: ClassVar[tuple[str, ...]] = ("gamma",)
 
-    def __init__(self, **parameters: Any) -> None:
-        self.__dict__.update(parameters)
-
-    def _topic_model(self, **shared: Any) -> MedHDP:
-        return MedHDP(**self._check_topics(), **shared)
+    def _topics(self, values: dict[str, Any], **shared: Any) -> MedHDP:
+        return MedHDP(**self._hdp(values), **shared)
 
 
-# Topics of one task are few, smooth and found by its labels; those of all tasks are found before labels.
-_TOPICS = {
-    "shared": {
-        "concentration": 5.0,
-        "eta": 0.05,
-        "first_sweeps": 100,
-        "start_concentration": 100.0,
-        "n_iterations": 4,
-    },
-    "ovr": {
-        "concentration": 5.0,
-        "eta": 0.45,
-        "first_sweeps": 3,
-        "start_concentration": 1000.0,
-        "n_iterations": 2,
-    },
-}
-
-
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
-    """Classifier that learns topics, and how many, from a stream, and decides by them: online MedHDP.
+    """Classifier that learns topics, and how many, from a stream: online MedHDP.
 
-    Parameters
-    ----------
-    concentration : float or None
-        α: the more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
-        shares of the topics in all documents. None: 20, and 5 if topics decide alone or one-vs-rest.
-    stick_concentration : float
-        γ: how readily topics are born. The more of it, the more topics share the documents.
-    eta : float or None
-        η, the Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more
-        topics, of fewer words each. None: 0.05, and 0.45 one-vs-rest.
-    max_topics : int or None
-        After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
-    cost : float or None
-        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are. None: 64, 256 if topics decide alone, and 512 one-vs-rest.
-    margin : float
-        ε, the margin that the loss asks for: the unit of decisions.
-    weight_scale : float or None
-        v, prior standard deviation of a weight, in the unit of `margin`. None: 0.05, and 1/64 one-vs-rest.
-    bias_scale : float or None
-        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
-        one. None: 0.3, and 0 one-vs-rest.
-    word_scale : float
-        Prior standard deviation of the weights that words have beside their topics [MED-9], in the unit of
-        decisions, for documents of length 1; 0: topics decide alone, as in the paper.
-    n_iterations : int or None
-        I, how often local and global step alternate within a mini-batch. None: 4, and 2 one-vs-rest.
-    n_sweeps, burn_in : int
-        J and β: Gibbs sweeps over a mini-batch given its labels, and how many of them are thrown away.
-    batch_size : int or None
-        Documents of a mini-batch. None: all at once, which is batch MedHDP and needs many `n_sweeps`, or
-        some `n_passes`.
-    first_batch_size : int or None
-        Documents of the first mini-batch, if that is more than `batch_size`: topics are found where there is
-        enough to see. `fit` takes them from its documents; a stream should hand so many to the first call of
-        `partial_fit`, which can only learn what it is given.
-    first_sweeps : int or None
-        Sweeps over the first mini-batch without labels, before the `n_sweeps` with them. To find out how many
-        topics there are, give it more of both: 4096 documents and 200 sweeps. None: 100, and 3 one-vs-rest.
-    start_concentration : float or None
-        γ in the very first sweep, where the chain of the first mini-batch starts. The law of the samples has
-        `stick_concentration`; but a chain that starts with many topics loses those that it has no use for,
-        and one that starts with few is slow to split them. The paper's choice is `stick_concentration`. None:
-        100, and 1000 one-vs-rest.
-    min_tokens : float
-        A topic that holds fewer tokens after a mini-batch, and less than a thousandth of all, is removed with
-        what it holds. 0: only topics that hold nothing are removed.
-    n_passes : int
-        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
-        counts twice.
-    sampler : {"collapsed", "augmented"}
-        With the augmenting variables integrated out [MED-3], or drawn as in the paper [MED-1]. Both have one
-        target.
-    classifier : {"gibbs", "averaging"}
-        The loss of weights drawn from the posterior, or of their mean.
-    multi_class : {"shared", "ovr"}
-        All tasks share topics, or each has topics of its own, and a number of them.
-    discount : float
-        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
-        drift.
-    label_free : float
-        Share of the weights' statistics that comes from topics sampled before labels are looked at, as a
-        prediction has them; the paper's value is 0.
-    topic_estimate : {"mean", "geometric"}
-        Predict with E Φ or with exp(E log Φ). Learning integrates Φ out.
-    prediction_sweeps : int
-        Gibbs sweeps over a document to predict; the first quarter is burn-in.
-    random_state : int, RandomState, Generator or None
-        Seed. The same seed gives the same bits for any `n_jobs` and on any CPU.
-    n_jobs : int or None
-        Threads: None is 1, -1 all processors.
-    verbose : int
-        1 reports a pass in ten lines, 2 every mini-batch.
-
-    Attributes
-    ----------
-    classes_ : (n_classes,) array
-        The classes, or the labels of an indicator matrix.
-    topic_word_ : (K, n_words) array
-        Concentrations Δ of the K topics, the largest first; one-vs-rest stacks those of all tasks.
-    components_ : (K, n_words) array
-        The topics' mean, as of scikit-learn's LatentDirichletAllocation.
-    coef_, coef_cov_ : (T, K) and (T, K, K) arrays
-        Mean and covariance of the weights; in one-vs-rest, of each task's own topics, and 0 where a task has
-        fewer topics than another.
-    word_coef_ : (T, n_words) array
-        Mean of the weights that words have beside their topics.
-    n_topics_ : int
-        K, the topics in use; in one-vs-rest, of all tasks together.
-    topic_ids_ : (K,) array of int64
-        A number for each topic that it keeps from birth to death, whatever its place among the others; in
-        one-vs-rest each task numbers its own.
-    topic_tokens_ : (K,) array
-        Words that each topic has learned, in the order of `topic_ids_`.
-    stick_ : Sticks, or list of them
-        Posterior of the sticks that the shares of the topics are broken from, in the order of `topic_ids_`;
-        in one-vs-rest one for each task.
-    n_documents_seen_ : int
-        Documents learned.
-    objective_ : list of float
-        Of every mini-batch, its expected loss [MED-3] per document when it was learned.
-    n_features_in_ : int
-        Words known.
+    By default topics and words decide together. ``decides="topics"`` is the paper's model, and `paper` its
+    own setting.
 
     Notes
     -----
-    Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to 512 tokens
-    of equal weight (a power of two), which count by that weight; whole counts are best, so use
-    CountVectorizer, not TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
+    Counts, predictions and `expert` are as of MedLDAClassifier, except that batch learning takes many
+    ``n_sweeps`` or some `n_passes`, that there is no ``learn_alpha``, and that `expert` may have:
 
-    A prediction depends on the document, the model and `random_state` alone, not on what else is predicted
-    with it.
+    - ``first_documents``, ``first_sweeps``: documents of the first mini-batch, if that is more than
+      `batch_size`, and sweeps over it without labels: topics are found where there is enough to see. To find
+      out how many topics there are, give it more of both: 4096 documents and 200 sweeps.
+    - ``start_gamma``: γ in the very first sweep, where the chain of the first mini-batch starts. The law of
+      the samples has `gamma`; but a chain that starts with many topics loses those that it has no use for,
+      and one that starts with few is slow to split them. The paper's choice is `gamma`.
+    - ``min_tokens``: a topic that holds fewer tokens after a mini-batch, and less than a thousandth of all,
+      is removed with what it holds. 0: only topics that hold nothing are removed.
+    - ``topic_estimate`` is about predictions alone: learning integrates Φ out.
 
     References
     ----------
@@ -238,75 +408,48 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     600
     """
 
-    _defaults: ClassVar = {
-        kind: {**OnlineTopicClassifier._defaults[kind], **topics} for kind, topics in _TOPICS.items()
-    }
-    _beside_words: ClassVar = {"cost": 64.0, "concentration": 20.0}
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Return the paper's own setting (its section 5.1): topics alone decide, of one task each.
 
-    def __init__(
-        self,
-        concentration: float | None = None,
-        stick_concentration: float = 1.0,
-        eta: float | None = None,
-        max_topics: int | None = None,
-        *,
-        cost: float | None = None,
-        margin: float = 1.0,
-        weight_scale: float | None = None,
-        bias_scale: float | None = None,
-        word_scale: float = 1.0,
-        n_iterations: int | None = None,
-        n_sweeps: int = 4,
-        burn_in: int = 2,
-        batch_size: int | None = 256,
-        first_batch_size: int | None = 2048,
-        first_sweeps: int | None = None,
-        start_concentration: float | None = None,
-        min_tokens: float = 20.0,
-        n_passes: int = 1,
-        sampler: Literal["collapsed", "augmented"] = "collapsed",
-        classifier: Literal["gibbs", "averaging"] = "gibbs",
-        multi_class: Literal["shared", "ovr"] = "shared",
-        discount: float = 1.0,
-        label_free: float = 0.5,
-        topic_estimate: Literal["mean", "geometric"] = "mean",
-        prediction_sweeps: int = 50,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            concentration=concentration,
-            stick_concentration=stick_concentration,
-            eta=eta,
-            max_topics=max_topics,
-            cost=cost,
-            margin=margin,
-            weight_scale=weight_scale,
-            bias_scale=bias_scale,
-            word_scale=word_scale,
-            n_iterations=n_iterations,
-            n_sweeps=n_sweeps,
-            burn_in=burn_in,
-            batch_size=batch_size,
-            first_batch_size=first_batch_size,
-            first_sweeps=first_sweeps,
-            start_concentration=start_concentration,
-            min_tokens=min_tokens,
-            n_passes=n_passes,
-            sampler=sampler,
-            classifier=classifier,
-            multi_class=multi_class,
-            discount=discount,
-            label_free=label_free,
-            topic_estimate=topic_estimate,
-            prediction_sweeps=prediction_sweeps,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        >>> MedHDPClassifier.paper().gamma
+        1.0
+        """
+        expert = {
+            "bias_scale": 0.0,
+            "sampler": "augmented",
+            "label_free": 0.0,
+            "topic_estimate": "geometric",
+            "n_iterations": 1,
+            "n_sweeps": 2,
+            "burn_in": 0,
+        }
+        setting = {
+            "decides": "topics",
+            "cost": 1.0,
+            "margin": 164.0,
+            "weight_scale": 1.0,
+            "alpha": 5.0,
+            "gamma": 1.0,
+            "eta": 0.45,
+            "multi_class": "ovr",
+            "expert": expert,
+        }
+        return cls(**{**setting, **changes})
+
+    def _defaults(self) -> dict[str, Any]:
+        shared = {"cost": 256.0, "weight_scale": 0.05, "bias_scale": 0.3, "alpha": 5.0, "eta": 0.05}
+        defaults = {**EXPERT, **_LABELS, **shared, "n_iterations": 4, "word_scale": 1.0}
+        if self.multi_class == "ovr":  # topics of one task are few, smooth and found by its labels
+            alone = {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0, "eta": 0.45}
+            return {**defaults, **alone, "first_sweeps": 3, "start_gamma": 1000.0, "n_iterations": 2}
+        if self.decides == "topics+words":
+            defaults |= {"cost": 64.0, "alpha": 20.0}
+        return defaults
 
 
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     """Regressor that learns topics, and how many, from a stream, with the ε-insensitive loss: online MedHDP.
 
@@ -314,33 +457,12 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
 
     Parameters
     ----------
-    cost : float
-        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are.
-    margin : float
-        ε, how far a prediction may be off at no loss; in the unit of y.
-    weight_scale : float
-        v, prior standard deviation of a weight in the unit of y.
-    bias_scale : float
-        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
-        one.
-    concentration, stick_concentration, eta, max_topics, start_concentration, min_tokens
-        What topics there are: as in MedHDPClassifier, but the same for any `multi_class`.
-    n_iterations, n_sweeps, burn_in, batch_size, first_batch_size, first_sweeps, n_passes, prediction_sweeps
-        How long documents are sampled; likewise.
-    sampler, classifier, multi_class, discount, label_free, topic_estimate
-        What is learned from the samples; likewise.
-    random_state, n_jobs, verbose
-        How the program runs; likewise.
-
-    Attributes
-    ----------
-    n_topics_, topic_ids_, topic_tokens_, stick_, topic_word_, components_, coef_, coef_cov_
-        Topics and weights, as of MedHDPClassifier.
-    n_documents_seen_, n_features_in_ : int
-        Documents learned, and words known.
-    objective_ : list of float
-        Of every mini-batch, its expected loss [MED-8] per document when it was learned.
+    alpha : float
+        The more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
+        shares of the topics in all documents.
+    eta : float
+        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more topics, of
+        fewer words each.
 
     References
     ----------
@@ -357,63 +479,9 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     True
     """
 
-    def __init__(
-        self,
-        concentration: float = 5.0,
-        stick_concentration: float = 1.0,
-        eta: float = 0.05,
-        max_topics: int | None = None,
-        *,
-        cost: float = 16.0,
-        margin: float = 0.1,
-        weight_scale: float = 2.0,
-        bias_scale: float = 1.0,
-        n_iterations: int = 1,
-        n_sweeps: int = 4,
-        burn_in: int = 2,
-        batch_size: int | None = 64,
-        first_batch_size: int | None = 2048,
-        first_sweeps: int = 100,
-        start_concentration: float = 100.0,
-        min_tokens: float = 20.0,
-        n_passes: int = 1,
-        sampler: Literal["collapsed", "augmented"] = "collapsed",
-        classifier: Literal["gibbs", "averaging"] = "gibbs",
-        multi_class: Literal["shared", "ovr"] = "shared",
-        discount: float = 1.0,
-        label_free: float = 0.5,
-        topic_estimate: Literal["mean", "geometric"] = "mean",
-        prediction_sweeps: int = 50,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            concentration=concentration,
-            stick_concentration=stick_concentration,
-            eta=eta,
-            max_topics=max_topics,
-            cost=cost,
-            margin=margin,
-            weight_scale=weight_scale,
-            bias_scale=bias_scale,
-            n_iterations=n_iterations,
-            n_sweeps=n_sweeps,
-            burn_in=burn_in,
-            batch_size=batch_size,
-            first_batch_size=first_batch_size,
-            first_sweeps=first_sweeps,
-            start_concentration=start_concentration,
-            min_tokens=min_tokens,
-            n_passes=n_passes,
-            sampler=sampler,
-            classifier=classifier,
-            multi_class=multi_class,
-            discount=discount,
-            label_free=label_free,
-            topic_estimate=topic_estimate,
-            prediction_sweeps=prediction_sweeps,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+    alpha: float = 5.0
+    eta: float = 0.05
+    batch_size: int | None = 64
+
+    def _defaults(self) -> dict[str, Any]:
+        return {**EXPERT, **_LABELS, "n_iterations": 1, "bias_scale": 1.0}

@@ -18,8 +18,9 @@ def require_mergeable(mine: Any, theirs: Any) -> None:
     if type(mine) is not type(theirs):
         raise TypeError(f"cannot merge {type(mine).__name__} with {type(theirs).__name__}")
     check_is_fitted(theirs)
-    for name in mine._merged_alike:
-        a, b = mine._value(name), theirs._value(name)
+    here, there = mine._values(), theirs._values()
+    for name in (n for kind in type(mine).__mro__ for n in vars(kind).get("_merged_alike", ())):
+        a, b = here.get(name), there.get(name)
         if a != b:
             raise ValueError(f"{name} is {a!r} here and {b!r} there; only models with equal parameters merge")
     for a, b in zip(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,22 +10,34 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayespa.topics.estimator import TopicEstimator, one_row
 from bayespa.topics.explain import Explanation
-from bayespa.topics.labels import Labels, label_array, real_tasks
-from bayespa.topics.merge import require_mergeable
-from bayespa.topics.transformer import Targets
+from bayespa.topics.labels import Labels, Numbers, label_array
+from bayespa.topics.supervised import MergingTransformer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
-    """Targets are tasks; subclasses say what the topics are."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
+    """Targets are tasks; subclasses say what the topics are.
+
+    Parameters
+    ----------
+    cost : float
+        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
+        evidence the labels of a document are.
+    margin : float
+        ε, how far a prediction may be off at no loss; in the unit of y.
+    weight_scale : float
+        v, prior standard deviation of a weight in the unit of y.
+    """
+
+    cost: float = 16.0
+    margin: float = 0.1
+    weight_scale: float = 2.0
 
     _regression = True
-    word_scale = 0.0  # words would learn what topics learn from the same documents, and both would be added
-    _flat: bool  # whether there is one target, without an axis for it
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -32,6 +45,11 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
         tags.target_tags.single_output = True
         tags.regressor_tags.poor_score = True  # on data that are no counts, like every model of word counts
         return tags
+
+    def _read(
+        self, n: int, y: Any, classes: Any, before: Numbers | None, *, fit: bool
+    ) -> tuple[Numbers, Labels]:
+        return Numbers.of(*label_array(n, y), before, fit=fit)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
@@ -48,27 +66,6 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
         self
         """
         return self._partial_fit(X, y, None)
-
-    def _targets(self, n: int, y: Any, classes: Any, *, fit: bool) -> Targets:
-        y, known = label_array(n, y)
-        labels = real_tasks(y, known)
-        first = fit or not hasattr(self, "_n_tasks")
-        if not first and not known.any():
-            labels = np.full((n, self._n_tasks), np.nan, np.float32)
-        if not first and labels.shape[1] != self._n_tasks:
-            raise ValueError(
-                f"y has {labels.shape[1]} targets a document, but the model has learned {self._n_tasks}"
-            )
-        if fit and not known.any():
-            raise ValueError(
-                "y has no known target at all; partial_fit can learn from words alone, fit cannot"
-            )
-        flat = y.ndim == 1 if first or known.any() else self._flat
-        return self._continued(labels, flat)
-
-    def _continued(self, labels: Labels, flat: bool) -> Targets:
-        n_tasks = labels.shape[1]
-        return Targets(labels, {"_flat": flat}, None, np.arange(n_tasks), np.ones(n_tasks))
 
     def predict(
         self,
@@ -95,8 +92,9 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
         -------
         array of the shape of y, or two of them
         """
-        mean, variance = self._margins(X, prediction, random_state)
-        if self._flat:
+        snapshot = self._snapshot()
+        mean, variance = snapshot._margins(X, prediction, random_state)
+        if snapshot._learned.meaning.flat:
             mean, variance = mean[:, 0], variance[:, 0]
         return (mean, np.sqrt(variance)) if return_std else mean
 
@@ -109,7 +107,7 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
             One document.
         target : int
             Column of y whose prediction to explain.
-        feature_names : array of shape (n_words,), optional
+        feature_names : sequence of n_words, optional
             The words.
 
         Returns
@@ -118,28 +116,18 @@ class TopicRegressor(RegressorMixin, TopicEstimator):  # type: ignore[misc]
             What topics contribute and what words add beside them sum to the prediction; so do its words.
         """
         check_is_fitted(self)
-        if not 0 <= target < self._n_tasks:
-            raise ValueError(f"target is {target!r}; the model has {self._n_tasks} targets, from 0")
-        return self._explain(one_row(X), target, f"target {target}", feature_names)
+        n_tasks = self._learned.meaning.n_tasks
+        if not 0 <= target < n_tasks:
+            raise ValueError(f"target is {target!r}; the model has {n_tasks} targets, from 0")
+        return self._explain(X, lambda learned, margin: (target, f"target {target}"), feature_names)
 
-    def merge(self, other: Self, ancestor: Self | None = None) -> Self:
-        """Add what another model learned from other documents.
+    # Files
 
-        Parameters
-        ----------
-        other : Self
-            With the same parameters and targets. It may know more words in columns behind the common ones.
-        ancestor : Self, optional
-            The model that both went on learning from, counted once. Without one both started from the prior;
-            since topics then come in any order, each of theirs joins the one of mine that is most like it.
+    def _meaning_to_file(self, meaning: Numbers) -> dict[str, Any]:
+        return {"_n_tasks": meaning.n_tasks, "_flat": meaning.flat}
 
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        require_mergeable(self, other)
-        if other._n_tasks != self._n_tasks:
-            raise ValueError(f"this model has {self._n_tasks} targets and the other {other._n_tasks}")
-        targets = self._continued(np.empty((0, self._n_tasks), np.float32), self._flat)
-        return self._merge(other, ancestor, lambda model: targets)
+    def _meaning_from_file(self, learned: dict[str, Any]) -> Numbers:
+        n_tasks, flat = learned.pop("_n_tasks"), learned.pop("_flat")
+        if type(n_tasks) is not int or n_tasks < 1 or type(flat) is not bool:
+            raise ValueError(f"there are {n_tasks!r} targets, flat is {flat!r}")
+        return Numbers(n_tasks, flat)

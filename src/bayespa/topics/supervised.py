@@ -1,91 +1,301 @@
-"""A supervised model as a whole: topics, words beside them, and what their margins mean."""
+"""What the supervised topic models share as estimators: weights, decisions, explanations, merging."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from bayespa.learning import without
-from bayespa.posteriors import Joint
-from bayespa.topics.batches import Batches
-from bayespa.topics.calibration import Calibration, calibrated, uncalibrated
-from bayespa.topics.documents import Batch
-from bayespa.topics.model import Floats, OneVsRest, Progressive, Sources, TopicModel
-from bayespa.topics.words import Words
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from bayespa.checks import require_choice, require_number
+from bayespa.learning import Callback
+from bayespa.native.random import key_from_seed, subkey
+from bayespa.topics.calibration import Calibration
+from bayespa.topics.documents import UNIT, Batch
+from bayespa.topics.estimator import Learned, TopicTransformer, infer, stacked
+from bayespa.topics.explain import Explanation, TopicShare, WordShare
+from bayespa.topics.merge import require_mergeable
+from bayespa.topics.model import Model
+from bayespa.topics.one_vs_rest import OneVsRest
+from bayespa.topics.part import Floats, Loss, Sampled, TopicPart, draw_weights
+from bayespa.topics.words import Words, draw_words
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+WEIGHTS, WORDS, FORK = 4, 9, 12  # the purposes of keys, see `bayespa.native.random.subkey`
 
 
-@dataclass(frozen=True)
-class Supervised:
-    """The topics learn as if they were alone, the words what they leave, and both make one decision."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class SupervisedTransformer(TopicTransformer):
+    """Subclasses say what topics are (`_topics`), what y means (`_read`) and what margins decide.
 
-    topics: TopicModel | OneVsRest
-    words: Words | None
-    calibration: Calibration  # a document has one of the T labels, or any number
-    margin: float  # ε
+    Parameters
+    ----------
+    cost : float or None
+        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
+        evidence the labels of a document are. None: by `decides` and `multi_class`, see `cost_`.
+    margin : float
+        ε, the margin that the loss asks for: the unit of decisions.
+    weight_scale : float or None
+        v, prior standard deviation of a weight, in the unit of `margin`. None: 0.05, and 1/64 one-vs-rest.
+    multi_class : {"shared", "ovr"}
+        All tasks share topics, or each has topics of its own.
+    """
 
-    @property
-    def n_tasks(self) -> int:
-        """T."""
-        return self.topics.n_tasks
+    cost: float | None = None
+    margin: float = 1.0
+    weight_scale: float | None = None
+    multi_class: Literal["shared", "ovr"] = "shared"
 
-    @property
-    def key(self) -> int:
-        """Key of the random numbers."""
-        return self.topics.key
+    _regression = False
 
-    def prior(self, n_words: int) -> Joint:
-        """Return the prior of all parts."""
-        words = {} if self.words is None else self.words.prior(self.n_tasks, n_words)
-        return Joint(**self.topics.prior(n_words).parts, **words, **uncalibrated(self.calibration))
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
-    def require_continues(self, posterior: Joint) -> None:
-        """Raise a ValueError unless this model can go on learning `posterior`."""
-        if (self.words is not None) != ("words" in posterior.parts):
-            raise ValueError(
-                "word_scale was "
-                + ("0" if self.words else "above 0")
-                + " when learning began; set it back, or fit"
-            )
-        self.topics.require_continues(posterior)
+    def _topics(self, values: dict[str, Any], **shared: Any) -> TopicPart:
+        """Return the topics that values of parameters describe."""
+        raise NotImplementedError
 
-    def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
-        """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
-        words = {} if self.words is None else self.words.grown(posterior, n_words, source, sign)
-        return Joint(**{**self.topics.grown(posterior, n_words, source, sign).parts, **words})
-
-    def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
-        """Return `theirs` with topics that stand where those of `mine` do: ready to be added."""
-        return self.topics.aligned(mine, theirs, ancestor)
-
-    def parts(self, posterior: Joint) -> list[tuple[TopicModel, Joint]]:
-        """Return the topic models with their posteriors: one, or one a task."""
-        return self.topics.parts(posterior)
-
-    def begin(self, batches: Batches) -> list[Joint]:
-        """Return guesses of what the first mini-batches add to the prior: of their topics, or none."""
-        return self.topics.begin(batches)
-
-    def local_step(self, posterior: Joint, batch: Batch, index: int) -> Progressive:
-        """Learn the topics, then the words, then what margins mean, from what would have been predicted."""
-        local = self.topics.local_step(posterior, batch, index)
-        margin, words = local.margin, dict[str, Any]()
-        if self.words is not None:
-            words, own = self.words.learn(posterior, batch, margin)
-            margin = margin + own
-        meaning = calibrated(
-            self.calibration,
-            posterior,
-            margin / self.margin,
-            batch.labels[: len(margin)],
-            index,
-            self.topics.evidence,
+    def _model(self, values: dict[str, Any], meaning: Any, shared: dict[str, Any]) -> Model:
+        require_number("margin", values["margin"], 0.0, open_=not self._regression)
+        own = values["multi_class"] == "ovr"
+        loss = Loss(
+            n_tasks=1 if own else meaning.n_tasks,
+            cost=float(values["cost"]),
+            margin=float(values["margin"]),
+            weight_scale=float(values["weight_scale"]),
+            bias_scale=float(values["bias_scale"]),
+            regression=self._regression,
+            averaging=values.get("rule", "gibbs") == "averaging",
+            sampler=values.get("sampler", "collapsed"),
+            label_free=float(values.get("label_free", 0.0)),
         )
-        statistics = Joint(**local.statistics.parts, **words, **meaning)
-        return replace(local, statistics=statistics, margin=margin)
+        part = self._topics(values, loss=loss, n_iterations=int(values.get("n_iterations", 1)), **shared)
+        topics = OneVsRest(part, meaning.n_tasks) if own else part
+        words = None
+        if values.get("decides") == "topics+words":
+            words = Words(float(values["word_scale"]), loss.margin, shared["n_threads"])
+        calibration = None if meaning.kind is None else Calibration(meaning.kind, self._evidence)
+        return Model(topics, meaning.n_tasks, loss.margin, words, calibration)
 
-    def cavity(self, posterior: Joint, statistics: Joint) -> Joint:
-        """Return what a batch is learned with again that is all of the data: the words have to unlearn it."""
-        if self.words is None:
-            return posterior
-        parts = {name: without(posterior[name], statistics[name]) for name in ("words", "documents")}
-        return Joint(**{**posterior.parts, **parts})
+    _evidence = 128  # documents of a mini-batch that the temperature is learned from, at least
+
+    @property
+    def cost_(self) -> float:
+        """The value of `cost` in use."""
+        return float(self._values()["cost"])
+
+    @property
+    def weight_scale_(self) -> float:
+        """The value of `weight_scale` in use."""
+        return float(self._values()["weight_scale"])
+
+    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+        """Learn from scratch, in `n_passes` passes over the documents in random order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_words)
+            Counts of words. See the notes of the class on counts that are not whole numbers.
+        y : array of shape (n,) or (n, T)
+            Labels; NaN or None where unknown.
+        callback : callable, optional
+            Called with a `bayespa.learning.Round` after every mini-batch, when this estimator is ready to
+            predict with what it knows by then; learning ends where it returns True. Mini-batches that topics
+            are looked for in together are one to it.
+
+        Returns
+        -------
+        self
+        """
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
+        return self._fit(X, y, callback)
+
+    # What was learned
+
+    @property
+    def coef_(self) -> Floats:
+        """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
+        learned = self._fitted()
+        return stacked(_padded([view.mean - learned.offset for _, view in learned.views]))
+
+    @property
+    def coef_cov_(self) -> Floats:
+        """Posterior covariance of the weights, (T, K, K)."""
+        return stacked(_padded([view.covariance for _, view in self._fitted().views]))
+
+    @property
+    def word_coef_(self) -> Floats:
+        """Posterior mean of the weights that words have beside their topics, (T, n_words); 0 if none have."""
+        learned = self._fitted()
+        if learned.model.words is None:
+            return np.zeros((learned.meaning.n_tasks, learned.features.n))
+        mean: Floats = learned.state.posterior["words"].mean()
+        return mean
+
+    # Decisions
+
+    def _margins(self, X: Any, prediction: str = "mean", random_state: Any = None) -> tuple[Floats, Floats]:
+        """Return mean and variance (n, T) of the margins of documents."""
+        require_choice("prediction", prediction, ("mean", "gibbs"))
+        learned, corpus = self._corpus(X)
+        weights = own = None
+        if prediction == "gibbs":
+            key = learned.key if random_state is None else key_from_seed(random_state)
+            weights = _drawn_weights(learned, subkey(key, WEIGHTS))
+            if learned.model.words is not None:
+                own = draw_words(subkey(key, WORDS), learned.state.posterior["words"])
+        found = [_with_words(learned, batch, each, own) for batch, each in infer(learned, corpus, weights)]
+        mean, variance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return mean - learned.offset, variance
+
+    def _explain(
+        self, X: Any, choose: Callable[[Learned, Floats], tuple[int, Any]], names: ArrayLike | None
+    ) -> Explanation:
+        """Split a decision on one document: of the task, about the target, that its margins (T,) choose."""
+        learned, corpus = self._corpus(X if hasattr(X, "ndim") and X.ndim == 2 else np.atleast_2d(X))
+        if len(corpus) != 1:
+            raise ValueError(f"X has {len(corpus)} documents; explain one at a time")
+        columns = learned.names(names)
+        ((batch, each),) = infer(learned, corpus)
+        margin, variance = _with_words(learned, batch, each)
+        task, target = choose(learned, margin[0] - learned.offset)
+        part = 0 if len(each) == 1 else task
+        view, sampled, own = learned.views[part][1], each[part], task - part
+        start = sum(len(other.alpha) for _, other in learned.views[:part])
+        weights = view.mean[own] - learned.offset
+        shares, top = sampled.free.topic_share[0].astype(np.float64), learned.top_words(5)[start:]
+        topics = [
+            TopicShare(start + k, float(share), float(w), float(share * w), tuple(str(columns[i]) for i in t))
+            for k, (share, w, t) in enumerate(zip(shares, weights, top, strict=False))
+        ]
+        documents = batch.documents
+        counts = documents.counts * corpus.weights[0]
+        ((_, carried, weight),) = sampled.counts  # a document has one token weight
+        added = (carried * weights).sum(axis=1) * weight / max(counts.sum(), UNIT)
+        beside = learned.beside
+        if beside is not None:
+            added = added + beside[0].contributions(beside[1], batch, task)
+        words = [
+            WordShare(str(columns[w]), float(n), float(x))
+            for w, n, x in zip(documents.vocabulary, counts, added, strict=True)
+        ]
+        return Explanation(
+            target,
+            float(margin[0, task]) - learned.offset,
+            float(np.sqrt(variance[0, task])),
+            tuple(sorted(topics, key=lambda t: -abs(t.contribution))),
+            tuple(sorted(words, key=lambda w: -abs(w.contribution))),
+            0.0 if beside is None else float(margin[0, task] - sampled.free.margin[0, own]),
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MergingTransformer(SupervisedTransformer):
+    """A supervised topic model that adds what others have learned."""
+
+    _merged_alike: ClassVar[tuple[str, ...]] = (  # and those of subclasses
+        "eta",
+        "weight_scale",
+        "bias_scale",
+        "margin",
+        "multi_class",
+    )
+
+    def fork(self, number: int) -> Self:
+        """Return a copy that draws random numbers of its own: for learning apart, and `merge`.
+
+        Parameters
+        ----------
+        number : int
+            From 0: copies with different numbers draw different random numbers, where plain copies go on with
+            the same ones.
+        """
+        require_number("number", number, 0, 2**32 - 1, whole=True)
+        fork, learned = self._snapshot(), self._fitted()
+        key = subkey(learned.key, FORK, int(number))
+        fork._learned = replace(learned, **self._made(learned.meaning, key))
+        return fork
+
+    def merge(self, other: Self, ancestor: Self | None = None) -> Self:
+        """Add what another model learned from other documents.
+
+        Parameters
+        ----------
+        other : Self
+            With the same parameters. It may know other classes, or more words in columns behind the common
+            ones; a regressor must have the same targets.
+        ancestor : Self, optional
+            The model that both went on learning from, counted once. Without one both started from the prior;
+            since topics then come in any order, each of theirs joins the one of mine that is most like it.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        others = [other] if ancestor is None else [other, ancestor]
+        for one in others:
+            require_mergeable(self, one)
+        mine, theirs, *root = (one._fitted() for one in (self, *others))
+        meaning = mine.meaning.joined(theirs.meaning)
+        widest = max((mine, theirs, *root), key=lambda one: one.features.n)
+        n_words = widest.features.n
+        made = self._made(meaning, mine.key)
+        model = made["model"]
+        posteriors = [
+            model.grown(one.state.posterior, n_words, *meaning.tasks_before(one.meaning))
+            for one in (mine, theirs, *root)
+        ]
+        common = root[0].state if root else replace(mine.state, version=0, n_steps=0, n_examples=0)
+        counted = {
+            name: getattr(mine.state, name) + getattr(theirs.state, name) - getattr(common, name)
+            for name in ("version", "n_steps", "n_examples")
+        }
+        posterior = model.merged(posteriors[0], posteriors[1], posteriors[2] if root else None, n_words)
+        known = len(root[0].losses.tolist()) if root else 0
+        self._learned = replace(
+            mine,
+            state=replace(mine.state, posterior=posterior, **counted),
+            features=widest.features,
+            **made,
+            losses=mine.losses.extended(theirs.losses.tolist()[known:]),
+            progressive=None,
+        )
+        return self
+
+
+def _with_words(
+    learned: Learned, batch: Batch, each: list[Sampled], weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return mean and variance (n, T) of what topics, and words beside them, say of a batch."""
+    mean = np.hstack([sampled.free.margin for sampled in each])
+    variance = np.hstack([sampled.free.margin_var for sampled in each])
+    if learned.beside is not None:
+        words, view = learned.beside
+        own = words.margins(view, batch, weights)
+        mean, variance = mean + own[0], variance + own[1]
+    return mean, variance
+
+
+def _drawn_weights(learned: Learned, key: int) -> list[Floats]:
+    """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
+    drawn: list[Floats] = []
+    for _, view in learned.views:
+        drawn.append(draw_weights(key, view.mean, view.covariance, first=sum(map(len, drawn))))
+    return drawn
+
+
+def _padded(arrays: list[Floats]) -> list[Floats]:
+    """Give arrays (T, K) or (T, K, K) of topic models the K of the largest, with zeros."""
+    width = max(array.shape[1] for array in arrays)
+    return [np.pad(a, [(0, 0)] + [(0, width - a.shape[1])] * (a.ndim - 1)) for a in arrays]

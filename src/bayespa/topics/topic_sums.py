@@ -7,8 +7,9 @@ can be found and taken back after topics were born, have died or have changed th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from bayespa.posteriors import Sticks
 from bayespa.posteriors.posterior import finite
+from bayespa.posteriors.table import Table
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 ROOM = 8  # topics that there is room for at first
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,11 @@ class TopicStatistics:
     tables: Floats  # (K,)
     shift: Floats  # (T, K + 1)
     precision: Floats  # (T, K + 1, K + 1)
-    removed: Ids = field(default_factory=lambda: np.empty(0, np.int64))  # are to go, with what they hold
+    removed: Ids = field(default_factory=lambda: _NONE)  # are to go, with what they hold
+
+    def near(self) -> TopicStatistics:
+        """Return the same for sums of these words only: see `TopicSums.near`."""
+        return replace(self, words=np.arange(len(self.words)))
 
     def of(self, places: NDArray[np.int64]) -> TopicStatistics:
         """Return the statistics of some topics, and of the bias."""
@@ -53,9 +60,9 @@ class TopicStatistics:
 class TopicSums:
     """Sums over documents, by topic: words, tables, and statistics of the weights of T tasks beside a bias.
 
-    Arrays have room for more topics than there are. A birth takes a free place, a death leaves one, and
-    nothing else moves. When no place is left the arrays grow by half; when three quarters are free they
-    shrink to half: the cost of copying is shared by many births or deaths.
+    A value: nothing changes it. Arrays have room for more topics than there are. A birth takes a free place,
+    a death leaves one, and nothing else moves. When no place is left the arrays grow by half; when three
+    quarters are free they shrink to half: the cost of copying is shared by many births or deaths.
 
     Topics are shown in the order of their sticks: those with most tables first, the older first among equals.
 
@@ -66,34 +73,37 @@ class TopicSums:
 
     Examples
     --------
-    >>> sums = TopicSums(n_words=3, n_tasks=0)
     >>> none = np.zeros((0, 3)), np.zeros((0, 3, 3))
     >>> counts, tables = np.array([[4.0, 5.0]]), np.array([1.0, 2.0])
     >>> two = TopicStatistics(np.array([0, 1]), np.array([2]), counts, tables, *none)
-    >>> sums += [two]
+    >>> sums = TopicSums(n_words=3, n_tasks=0).changed(plus=[two])
     >>> sums.ids, sums.tokens, sums.next_id
     (array([1, 0]), array([5., 4.]), 2)
-    >>> sums -= [two]
-    >>> sums.ids
+    >>> sums.changed(minus=[two]).ids
     array([], dtype=int64)
     """
 
+    next_id = 0  # of the next topic to be born
+
     def __init__(self, n_words: int, n_tasks: int) -> None:
-        self.next_id = 0  # of the next topic to be born
+        self.n_words = n_words  # W
         self._ids = np.full(ROOM, -1, np.int64)  # -1: no topic
         self._tokens, self._tables = np.zeros(ROOM), np.zeros(ROOM)
-        self._counts = np.zeros((n_words, ROOM))
+        self._counts = Table(np.broadcast_to(0.0, (n_words, ROOM)))
         self._shift = np.zeros((n_tasks, 1 + ROOM))  # the bias comes first, where it never moves
         self._precision = np.zeros((n_tasks, 1 + ROOM, 1 + ROOM))
-        self._order: Ids | None = None  # of the topics, as long as nothing is learned
 
-    @property
+    def _with(self, **changes: Any) -> Self:
+        """Return sums with other arrays."""
+        other = self.__new__(type(self))
+        other.__dict__.update({**vars(self), **changes})
+        vars(other).pop("_places", None)
+        return other
+
+    @cached_property
     def _places(self) -> Ids:
         """Where the topics stand in the arrays, (K,)."""
-        if self._order is None:
-            used = np.flatnonzero(self._ids >= 0)
-            self._order = used[np.lexsort((self._ids[used], -self._tables[used]))]
-        return self._order
+        return _in_order(self._ids, self._tables)
 
     @property
     def ids(self) -> Ids:
@@ -110,14 +120,9 @@ class TopicSums:
         """Tables that serve each topic, (K,)."""
         return self._tables[self._places]
 
-    @property
-    def n_words(self) -> int:
-        """W."""
-        return len(self._counts)
-
     def counts(self, words: NDArray[np.integer] | None = None) -> Floats:
         """Return how often each topic holds every word or some of them, (words, K)."""
-        rows = self._counts if words is None else self._counts[words]
+        rows = self._counts.array if words is None else self._counts.array[words]
         return np.ascontiguousarray(rows[:, self._places])
 
     def weights(self) -> tuple[Floats, Floats]:
@@ -132,89 +137,37 @@ class TopicSums:
         """
         return Sticks.prior(len(self.ids), gamma) + Sticks.statistics(self.tables / weight)
 
+    def near(self, words: NDArray[np.int64]) -> Self:
+        """Return the sums of some words alone, with the tokens of all: what a local step needs."""
+        return self._with(_counts=Table(self._counts.array[words], own=True))
+
     # Learning
 
-    def __iadd__(self, pieces: Iterable[TopicStatistics]) -> Self:
-        for piece in pieces:
-            self.add(piece)
-        return self
+    def changed(
+        self, plus: Sequence[TopicStatistics] | None = None, minus: Sequence[TopicStatistics] | None = None
+    ) -> Self:
+        """Return self - minus + plus.
 
-    def __isub__(self, pieces: Iterable[TopicStatistics]) -> Self:
-        for piece in pieces:
-            self.subtract(piece)
-        return self
-
-    def add(self, piece: TopicStatistics) -> None:
-        """Learn what documents say: topics that are not here are born, those that hold nothing go [HDP-5]."""
-        self._make_room(piece.ids)
-        self._update(piece, 1.0)
-        self.remove(np.append(piece.removed, self.ids[self.tokens <= 0.0]))
-        self.next_id = max(self.next_id, int(piece.ids.max(initial=-1)) + 1)
-
-    def subtract(self, piece: TopicStatistics) -> None:
-        """Take back what was added; a topic that has died since then has taken its part along."""
-        self._update(piece.of(np.flatnonzero(np.isin(piece.ids, self._ids))), -1.0)
-        self.remove(self.ids[self.tokens <= 0.0])  # [HDP-5]
-
-    def remove(self, ids: Ids) -> None:
-        """Forget topics and what they hold. What is known of the other weights, and of the bias, stays."""
-        places = np.flatnonzero(np.isin(self._ids, ids))
-        self._ids[places] = -1
-        self._tokens[places] = self._tables[places] = self._counts[:, places] = 0.0
-        self._shift[:, places + 1] = self._precision[:, places + 1] = self._precision[:, :, places + 1] = 0.0
-        self._order = None
-        n_topics, room = len(self._places), len(self._ids)
-        if room > ROOM and 4 * n_topics < room:
-            self._resize(max(ROOM, room // 2))
-
-    def _update(self, piece: TopicStatistics, sign: float) -> None:
-        places = self._places_of(piece.ids)
-        both = np.append(places + 1, 0)
-        self._counts[piece.words[:, None], places] += sign * piece.counts
-        self._tokens[places] += sign * piece.counts.sum(axis=0)
-        self._tables[places] += sign * piece.tables
-        self._shift[:, both] += sign * piece.shift
-        self._precision[:, both[:, None], both] += sign * piece.precision
-        self._order = None
-
-    def _places_of(self, ids: Ids) -> Ids:
-        """Return where topics that are here stand."""
-        order = np.argsort(self._ids)
-        return np.asarray(order[np.searchsorted(self._ids, ids, sorter=order)], np.int64)
-
-    def _make_room(self, ids: Ids) -> None:
-        """Give topics that are not here yet a place."""
-        new, n_topics = ids[~np.isin(ids, self._ids)], len(self._places)
-        if n_topics + len(new) > len(self._ids):
-            self._resize(max(n_topics + len(new), n_topics + n_topics // 2))
-        self._ids[np.flatnonzero(self._ids < 0)[: len(new)]] = new
-        self._order = None
-
-    def _resize(self, room: int) -> None:
-        places, both = self._places, np.append(0, self._places + 1)
-        self._ids = _moved(self._ids + 1, places, room) - 1
-        self._tokens = _moved(self._tokens, places, room)
-        self._tables = _moved(self._tables, places, room)
-        self._counts = _moved(self._counts, places, room)
-        self._shift = _moved(self._shift, both, 1 + room)
-        self._precision = _moved(self._precision, both, 1 + room, axes=2)
-        self._order = None
+        Topics that are not here are born. What is taken back of a topic that has died since is gone already.
+        """
+        pieces = [(-1.0, piece) for piece in minus or ()] + [(1.0, piece) for piece in plus or ()]
+        if not pieces:
+            return self
+        change = _Change(self, np.unique(np.concatenate([piece.words for _, piece in pieces])))
+        for sign, piece in pieces:
+            if sign > 0.0:
+                change.add(piece)
+            else:
+                change.subtract(piece)
+        return self._with(**change.result())
 
     def discounted(self, rho: float, prior: Self) -> Self:
         """Forget: all sums go back to nothing, which is what `prior` holds, by this factor."""
-        faded = self.copy()
-        for array in (faded._tokens, faded._tables, faded._counts, faded._shift, faded._precision):
-            array *= rho
-        return faded
+        names = ("_tokens", "_tables", "_shift", "_precision")
+        faded = {name: getattr(self, name) * rho for name in names}
+        return self._with(_counts=Table(self._counts.array * rho, own=True), **faded)
 
     # Joining
-
-    def copy(self) -> Self:
-        """Return sums with arrays of their own."""
-        copy = type(self)(0, 0)
-        for name, value in vars(self).items():
-            setattr(copy, name, value.copy() if isinstance(value, np.ndarray) else value)
-        return copy
 
     def grown(self, n_words: int, source: Ids, sign: Floats) -> Self:
         """Make room for words and tasks: task t continues task source[t] (-1: none), with its sign."""
@@ -224,27 +177,25 @@ class TopicSums:
             and (sign > 0).all()
         ):
             return self
-        grown = self.copy()
-        grown._counts = np.pad(self._counts, [(0, n_words - self.n_words), (0, 0)])
-        old = (source >= 0)[:, None]
-        grown._shift = np.where(old, sign[:, None] * self._shift[source], 0.0)
-        grown._precision = np.where(old[:, None], self._precision[source], 0.0)
-        return grown
+        counts, old = np.zeros((n_words, len(self._ids))), (source >= 0)[:, None]
+        counts[: self.n_words] = self._counts.array
+        return self._with(
+            n_words=n_words,
+            _counts=Table(counts, own=True),
+            _shift=np.where(old, sign[:, None] * self._shift[source], 0.0),
+            _precision=np.where(old[:, None], self._precision[source], 0.0),
+        )
 
     def renamed(self, ids: Ids) -> Self:
         """Give the topics other numbers, in the order of `ids`."""
-        renamed = self.copy()
-        renamed._ids[self._places] = ids
-        renamed.next_id, renamed._order = int(ids.max(initial=-1)) + 1, None
-        return renamed
+        renamed = self._ids.copy()
+        renamed[self._places] = ids
+        return self._with(_ids=renamed, next_id=int(ids.max(initial=-1)) + 1)
 
     def merge(self, other: Self, prior: Self) -> Self:
         """Join two learners: self + other - prior, topics of one number being the same."""
-        merged = self.copy()
-        merged.add(other._statistics())
-        merged.subtract(prior._statistics())
-        merged.next_id = max(self.next_id, other.next_id)
-        return merged
+        merged = self.changed(plus=[other._statistics()]).changed(minus=[prior._statistics()])
+        return merged._with(next_id=max(self.next_id, other.next_id))
 
     def _statistics(self) -> TopicStatistics:
         """Return all sums as the statistics of one mini-batch."""
@@ -256,7 +207,7 @@ class TopicSums:
         mine, theirs = self.to_arrays(), other.to_arrays()
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, as every posterior
+    __hash__ = None  # type: ignore[assignment]  # as every posterior
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that a file has to keep."""
@@ -300,12 +251,105 @@ class TopicSums:
             )
         for k in np.flatnonzero(arrays["tables"] < 0.0):
             raise ValueError(f"tables[{k}] is {arrays['tables'][k]}; it must not be negative")
-        sums = cls(n_words, n_tasks)
-        words = np.arange(n_words)
-        sums.add(TopicStatistics(ids, words, counts, arrays["tables"], shift, arrays["precision"]))
-        sums._tokens[sums._places_of(ids)] = tokens
-        sums.next_id = next_id
-        return sums
+        bias_first = np.roll(np.arange(n + 1), 1)
+        return cls(0, 0)._with(
+            n_words=n_words,
+            next_id=next_id,
+            _ids=ids,
+            _tokens=tokens,
+            _tables=arrays["tables"],
+            _counts=Table(np.ascontiguousarray(counts)),
+            _shift=shift[:, bias_first],
+            _precision=arrays["precision"][:, bias_first[:, None], bias_first],
+        )
+
+
+class _Change:
+    """The next sums while they are made: of some words, and of all else."""
+
+    def __init__(self, sums: TopicSums, words: NDArray[np.int64]) -> None:
+        self.next_id = sums.next_id
+        self.ids, self.tokens, self.tables = sums._ids.copy(), sums._tokens.copy(), sums._tables.copy()
+        self.shift, self.precision = sums._shift.copy(), sums._precision.copy()
+        self.before, self.words, self.rows = sums._counts, words, sums._counts.array[words]
+        self.cleared: list[Ids] = []  # columns that other words lose
+
+    def result(self) -> dict[str, Any]:
+        cleared = np.concatenate(self.cleared) if self.cleared else None
+        return {
+            "next_id": self.next_id,
+            "_ids": self.ids,
+            "_tokens": self.tokens,
+            "_tables": self.tables,
+            "_shift": self.shift,
+            "_precision": self.precision,
+            "_counts": self.before.with_rows(self.words, self.rows, cleared),
+        }
+
+    def add(self, piece: TopicStatistics) -> None:
+        """Learn what documents say: topics that are not here are born, those that hold nothing go [HDP-5]."""
+        self._make_room(piece.ids)
+        self._update(piece, 1.0)
+        self._remove(piece.removed)
+        self.next_id = max(self.next_id, int(piece.ids.max(initial=-1)) + 1)
+
+    def subtract(self, piece: TopicStatistics) -> None:
+        """Take back what was added; a topic that has died since then has taken its part along."""
+        self._update(piece.of(np.flatnonzero(np.isin(piece.ids, self.ids))), -1.0)
+        self._remove()  # [HDP-5]
+
+    def _remove(self, ids: Ids = _NONE) -> None:
+        """Forget topics, and those that hold nothing. What is known of other weights and the bias stays."""
+        places = np.flatnonzero(((self.tokens <= 0.0) | np.isin(self.ids, ids)) & (self.ids >= 0))
+        self.ids[places] = -1
+        self.tokens[places] = self.tables[places] = self.rows[:, places] = 0.0
+        self.shift[:, places + 1] = self.precision[:, places + 1] = self.precision[:, :, places + 1] = 0.0
+        if len(places):
+            self.cleared.append(places)
+        n_topics, room = int((self.ids >= 0).sum()), len(self.ids)
+        if room > ROOM and 4 * n_topics < room:
+            self._resize(max(ROOM, room // 2))
+
+    def _update(self, piece: TopicStatistics, sign: float) -> None:
+        places, words = _places_of(self.ids, piece.ids), np.searchsorted(self.words, piece.words)
+        both = np.append(places + 1, 0)
+        self.rows[words[:, None], places] += sign * piece.counts
+        self.tokens[places] += sign * piece.counts.sum(axis=0)
+        self.tables[places] += sign * piece.tables
+        self.shift[:, both] += sign * piece.shift
+        self.precision[:, both[:, None], both] += sign * piece.precision
+
+    def _make_room(self, ids: Ids) -> None:
+        """Give topics that are not here yet a place."""
+        new, n_topics = ids[~np.isin(ids, self.ids)], int((self.ids >= 0).sum())
+        if n_topics + len(new) > len(self.ids):
+            self._resize(max(n_topics + len(new), n_topics + n_topics // 2))
+        self.ids[np.flatnonzero(self.ids < 0)[: len(new)]] = new
+
+    def _resize(self, room: int) -> None:
+        """Move all topics to arrays of another size."""
+        places = _in_order(self.ids, self.tables)
+        both = np.append(0, places + 1)
+        whole = self.result()["_counts"].array
+        self.before, self.cleared = Table(_moved(whole, places, room), own=True), []
+        self.rows = _moved(self.rows, places, room)
+        self.ids = _moved(self.ids + 1, places, room) - 1
+        self.tokens, self.tables = _moved(self.tokens, places, room), _moved(self.tables, places, room)
+        self.shift = _moved(self.shift, both, 1 + room)
+        self.precision = _moved(self.precision, both, 1 + room, axes=2)
+
+
+def _in_order(ids: Ids, tables: Floats) -> Ids:
+    """Return where topics stand: those with most tables first, the older first among equals."""
+    used = np.flatnonzero(ids >= 0)
+    order: Ids = used[np.lexsort((ids[used], -tables[used]))]
+    return order
+
+
+def _places_of(known: Ids, ids: Ids) -> Ids:
+    """Return where topics that are here stand."""
+    order = np.argsort(known, kind="stable")
+    return np.asarray(order[np.searchsorted(known, ids, sorter=order)], np.int64)
 
 
 def _moved(array: NDArray[Any], places: Ids, room: int, axes: int = 1) -> NDArray[Any]:

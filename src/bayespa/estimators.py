@@ -1,0 +1,154 @@
+"""What every estimator here is: parameters, and one value with all that was learned.
+
+A call that learns computes the next value aside and publishes it in one assignment. Whatever happens in
+between, an exception, a signal, a reader in another thread, the estimator is whole: as it was, or as it is to
+be. A shallow copy of an estimator is therefore a snapshot, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _get_feature_names, _num_features, validate_data
+
+from bayespa.checks import require_number
+
+C = TypeVar("C", bound=type)
+_HEADING = "Parameters\n----------\n"
+_ENTRY = re.compile(r"^(\w+) : (.+)\n((?: +.+\n)*)", re.MULTILINE)
+
+
+def documented(cls: C) -> C:
+    """Complete the docstring of a class: all parameters, with defaults, and all attributes.
+
+    A class documents the parameters that it adds, or that mean something else in it, without empty lines in
+    between. Attributes are properties whose names end with an underscore; their docstrings tell.
+
+    Examples
+    --------
+    >>> @dataclass(kw_only=True)
+    ... class Base:
+    ...     '''Has a size.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     size : int
+    ...         How large it is.
+    ...     '''
+    ...     size: int = 3
+    >>> @documented
+    ... @dataclass(kw_only=True)
+    ... class Large(Base):
+    ...     "Has another default."
+    ...     size: int = 1000
+    >>> Large.__doc__.splitlines()[-2:]
+    ['size : int, default=1000', '    How large it is.']
+    """
+    if cls.__doc__ is None:  # python -OO keeps none
+        return cls
+    known: dict[str, tuple[str, str]] = {}
+    for base in reversed(cls.__mro__):
+        entries = inspect.cleandoc(base.__doc__ or "").partition(_HEADING)[2].partition("\n\n")[0]
+        known.update((name, (kind, text)) for name, kind, text in _ENTRY.findall(entries + "\n"))
+    written = []
+    for name, parameter in inspect.signature(cls).parameters.items():
+        kind, text = known[name]  # a KeyError names a parameter that no class documents
+        default = f'"{parameter.default}"' if isinstance(parameter.default, str) else repr(parameter.default)
+        written.append(f"{name} : {kind.partition(', default=')[0]}, default={default}\n{text}")
+    summary, own, rest = inspect.cleandoc(cls.__doc__).partition(_HEADING)
+    if own:
+        rest = rest.partition("\n\n")[2]
+    else:  # before the first section
+        summary, *sections = re.split(r"^(?=\w+\n---)", summary, flags=re.MULTILINE)
+        rest = "".join(sections)
+    head = f"{summary.rstrip()}\n\n{_HEADING}{''.join(written)}"
+    cls.__doc__ = f"{head}\n{_attributes(cls)}{rest}".rstrip()
+    return cls
+
+
+def _attributes(cls: type) -> str:
+    """Return what the public properties of a class say of themselves, as a section of its docstring."""
+    found = {
+        name: value
+        for base in reversed(cls.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, property) and name.endswith("_") and not name.startswith("_")
+    }
+    lines = []
+    for name, value in sorted(found.items()):
+        text = inspect.cleandoc(value.__doc__ or "").split("\n\n")[0].replace("\n", "\n    ")
+        kind = inspect.get_annotations(value.fget)["return"] if value.fget else ""
+        lines.append(f"{name} : {kind}\n    {text}\n")
+    return f"Attributes\n----------\n{''.join(lines)}\n" if lines else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The columns that an estimator knows."""
+
+    n: int
+    names: NDArray[Any] | None  # None: they have none
+
+    @classmethod
+    def of(cls, X: Any) -> Features:
+        """Return the columns of X; only if they have names are these kept."""
+        return cls(int(_num_features(X)), _get_feature_names(X))
+
+    @classmethod
+    def from_file(cls, values: dict[str, Any]) -> Features:
+        """Take the columns out of the values of a file."""
+        n, names = values.pop("n_features_in_"), values.pop("feature_names_in_", None)
+        require_number("n_features_in_", n, 1, 2**31 - 1, whole=True)
+        if names is not None and not (isinstance(names, np.ndarray) and names.shape == (n,)):
+            raise ValueError(f"feature_names_in_ must be {n} names")
+        return cls(n, names)
+
+    def wider(self, X: Any, name: str) -> Features:
+        """Return the columns of X, which has some behind those known; else raise a ValueError."""
+        after = Features.of(X)
+        known = None if after.names is None else after.names[: self.n].tolist()
+        if known != (None if self.names is None else self.names.tolist()):
+            raise ValueError(
+                f"X has {after.n} features and {name} knows {self.n}: new words must be columns behind those "
+                "known, and columns must have names if those have"
+            )
+        return after
+
+
+class ValueEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """An estimator that has learned if it has `_learned`, a frozen value whose `features` are its columns."""
+
+    _learned: Any
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learned" in vars(self)
+
+    def _known(self) -> Any:
+        """Return what was learned; as with scikit-learn, an attribute that is not there if nothing was."""
+        if "_learned" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} has learned nothing yet; call fit first")
+        return self._learned
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns known."""
+        return int(self._known().features.n)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns, if they have any."""
+        names = self._known().features.names
+        if names is None:
+            raise AttributeError("the columns have no names")
+        found: NDArray[Any] = names
+        return found
+
+    def _require_features(self, X: Any) -> None:
+        """Refuse columns that are not those known."""
+        validate_data(self, X, skip_check_array=True, reset=False)

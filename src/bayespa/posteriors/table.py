@@ -1,0 +1,130 @@
+"""Arrays as values: changed rows make another table, in the memory of the first if nobody holds that."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa.native.linalg import new_ledger
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+class Update(Protocol):
+    """A change of an array that is made once: repeated with the same ledger and turn, it does nothing."""
+
+    def __call__(self, array: Floats, ledger: Floats, turn: int) -> None:
+        """Make the change, in one step that no exception can cut: see `bayespa.native.linalg.add_rows`."""
+
+
+class Table:
+    """An array that never changes; `changed` makes the next one.
+
+    A mini-batch changes some thousand rows of a table that may have millions, so the next table takes over
+    the memory of this one, unless somebody still holds this one or one of its arrays: then it is copied.
+    Whoever holds a table therefore has a value, in any thread. Updates are made when the next table is first
+    read. Each is made once, whatever exception cuts the reading short.
+
+    Parameters
+    ----------
+    array : C-contiguous array of at least one axis
+    own : bool
+        Whether the array is in no other hands, so that the next table may write into it.
+
+    Examples
+    --------
+    >>> first = Table(np.zeros((3, 2)))
+    >>> second = first.with_rows(np.array([1]), np.array([[5.0, 6.0]]))
+    >>> second.array[1], first.array[1]
+    (array([5., 6.]), array([0., 0.]))
+    """
+
+    __slots__ = ("__weakref__", "_array", "_before", "_lock", "_right", "_updates", "ledger")
+
+    def __init__(self, array: Floats, *, own: bool = False) -> None:
+        self._array = array
+        self._right = [True] if own else []  # to hand the memory on: one next table may have it
+        self._before: Callable[[], Table | None] = _nobody  # whose memory it is
+        self._updates: Sequence[Update] = ()  # yet to be made
+        self.ledger: Floats = _NO_LEDGER  # of the updates that made it, once it was read: see `new_ledger`
+        self._lock = threading.Lock()
+
+    def changed(self, updates: Sequence[Update]) -> Table:
+        """Return the table after some updates."""
+        after = Table(self._settled())
+        try:
+            self._right.pop()  # in one step, if two threads try
+            after._before = weakref.ref(self)
+        except IndexError:
+            after._before = lambda: self  # held until it is copied, so that nobody writes into it before
+        after.ledger = new_ledger(self.shape[-1])
+        after._updates = updates
+        return after
+
+    def with_rows(self, rows: Places, values: Floats, cleared: Places | None = None) -> Table:
+        """Return the table with other values (u, ...) in different rows (u,); others lose some columns."""
+
+        def write(array: Floats, ledger: Floats, turn: int) -> None:  # may be repeated: all values are new
+            if cleared is not None:
+                array[:, cleared] = 0.0
+            array[rows] = values
+
+        return self.changed([write])
+
+    def _settled(self) -> Floats:
+        """Return the array with all updates made."""
+        if self._updates:
+            with self._lock:
+                if self._before() is not None:
+                    self._array = np.array(self._array, order="C")
+                    self._before = _nobody
+                for turn, update in enumerate(self._updates):
+                    update(self._array, self.ledger, turn)
+                self._right = [True]
+                self._updates = ()
+        return self._array
+
+    @property
+    def array(self) -> Floats:
+        """The array, read-only. Whoever holds it, or a part of it, holds the table."""
+        return np.asarray(self)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        interface = self._settled().__array_interface__  # a new dictionary
+        interface["data"] = (interface["data"][0], True)
+        return interface
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self._array.shape
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _owned, (np.array(self.array, order="C"),)
+
+
+_NO_LEDGER = new_ledger(0)
+
+
+def _nobody() -> None:
+    """Return nobody: that is who holds the table before, when its memory was copied."""
+
+
+def _owned(array: Floats) -> Table:
+    return Table(array, own=True)
