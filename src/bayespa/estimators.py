@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _get_feature_names, _num_features, validate_data
+from sklearn.utils.validation import _get_feature_names, _num_features
 
 from bayespa.checks import require_number
 
@@ -148,7 +148,3 @@ class ValueEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is un
             raise AttributeError("the columns have no names")
         found: NDArray[Any] = names
         return found
-
-    def _require_features(self, X: Any) -> None:
-        """Refuse columns that are not those known."""
-        validate_data(self, X, skip_check_array=True, reset=False)

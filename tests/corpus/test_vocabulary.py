@@ -210,7 +210,7 @@ def test_bag_vectorizer_survives_json(words):
     restored = vectorizer_from_state(json.loads(json.dumps(vectorizer_to_state(vectorizer))))
     assert (restored.words, restored.n_columns) == (words, 2)
     for change in ({"words": [1, 2]}, {"n_columns": -1}, {"n_columns": "2"}, {"words": ["one"]}):
-        with pytest.raises(ValueError, match="BagVectorizer"):
+        with pytest.raises(ValueError, match="the state of BagVectorizer"):
             BagVectorizer.from_state(vectorizer.to_state() | change)
 
 

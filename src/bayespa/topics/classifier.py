@@ -21,6 +21,25 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# The paper's section 5.1, and the choices that its algorithms leave no doubt about.
+PAPER: dict[str, Any] = {
+    "decides": "topics",
+    "cost": 1.0,
+    "margin": 164.0,
+    "weight_scale": 1.0,
+    "multi_class": "ovr",
+    "expert": {
+        "bias_scale": 0.0,
+        "sampler": "augmented",
+        "label_free": 0.0,
+        "topic_estimate": "geometric",
+        "n_iterations": 1,
+        "n_sweeps": 2,
+        "burn_in": 0,
+    },
+}
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[misc]
     """Classes are tasks, whose largest margin decides; subclasses say what the topics are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from bayespa.native.medhdp import HdpStepResult, HdpTopics, beside_bias, step, w
 from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks
 from bayespa.native.random import subkey
 from bayespa.posteriors import Gaussian, Joint
-from bayespa.topics.classifier import OnlineTopicClassifier
+from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.estimator import OnlineTransformer
 from bayespa.topics.merge import matching
@@ -415,27 +416,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         >>> MedHDPClassifier.paper().gamma
         1.0
         """
-        expert = {
-            "bias_scale": 0.0,
-            "sampler": "augmented",
-            "label_free": 0.0,
-            "topic_estimate": "geometric",
-            "n_iterations": 1,
-            "n_sweeps": 2,
-            "burn_in": 0,
-        }
-        setting = {
-            "decides": "topics",
-            "cost": 1.0,
-            "margin": 164.0,
-            "weight_scale": 1.0,
-            "alpha": 5.0,
-            "gamma": 1.0,
-            "eta": 0.45,
-            "multi_class": "ovr",
-            "expert": expert,
-        }
-        return cls(**{**setting, **changes})
+        return cls(**{**deepcopy(PAPER), "alpha": 5.0, "gamma": 1.0, "eta": 0.45, **changes})
 
     def _defaults(self) -> dict[str, Any]:
         shared = {"cost": 256.0, "weight_scale": 0.05, "bias_scale": 0.3, "alpha": 5.0, "eta": 0.05}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,7 +18,7 @@ from bayespa.native.medhdp import HdpStepResult, HdpTopics
 from bayespa.native.medlda import Documents, Schedule, Tasks, Topics
 from bayespa.native.random import subkey
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
-from bayespa.topics.classifier import OnlineTopicClassifier
+from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
 from bayespa.topics.documents import UNIT, Batch, Batches
 from bayespa.topics.estimator import OnlineTransformer
 from bayespa.topics.first_look import answers, topics_by_labels, with_labels
@@ -364,27 +365,8 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         >>> MedLDAClassifier.paper(20).decides
         'topics'
         """
-        expert = {
-            "bias_scale": 0.0,
-            "sampler": "augmented",
-            "label_free": 0.0,
-            "topic_estimate": "geometric",
-            "n_iterations": 1,
-            "n_sweeps": 2,
-            "burn_in": 0,
-        }
-        setting = {
-            "n_topics": n_topics,
-            "decides": "topics",
-            "cost": 1.0,
-            "margin": 164.0,
-            "weight_scale": 1.0,
-            "alpha": 1.0 / n_topics,
-            "eta": 0.5,
-            "multi_class": "ovr",
-            "expert": expert,
-        }
-        return cls(**{**setting, **changes})
+        own = {"n_topics": n_topics, "alpha": 1.0 / n_topics, "eta": 0.5}
+        return cls(**{**deepcopy(PAPER), **own, **changes})
 
     def _defaults(self) -> dict[str, Any]:
         defaults = {**_EXPERT, **_ALONE, "cost": 256.0, "word_scale": 1.0}

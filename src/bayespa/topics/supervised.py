@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -58,9 +59,9 @@ class SupervisedTransformer(TopicTransformer):
         tags.target_tags.required = True
         return tags
 
+    @abstractmethod
     def _topics(self, values: dict[str, Any], **shared: Any) -> TopicPart:
         """Return the topics that values of parameters describe."""
-        raise NotImplementedError
 
     def _model(self, values: dict[str, Any], meaning: Any, shared: dict[str, Any]) -> Model:
         require_number("margin", values["margin"], 0.0, open_=not self._regression)
