@@ -42,9 +42,15 @@ lock: $(VENV)/.extra-dev  ## write requirements/dev.lock: the versions of today 
 	$(BIN)/python tools/install_build_tools.py --list | $(BIN)/uv pip compile --quiet --universal --python-version 3.10 \
 	  --no-header --no-annotate --upgrade --extra dev --extra docs --output-file requirements/dev.lock pyproject.toml -
 
-check-all: $(VENV)/.extra-test  ## run the slow checks: 6000 mutations of model files, 100 pairs of signals
+# Threads that ask while another learns; BAYESPA_THREADS_SECONDS says how long.
+THREADS := tests/topics/test_value.py::test_four_threads_ask_while_one_learns
+check-all: $(VENV)/.extra-test  ## run the slow checks: mutated files, signals and exceptions at all moments, a minute of threads
+	BAYESPA_MOMENTS=50 $(BIN)/pytest -n $(CORES) tests/test_whole_texts.py
 	$(BIN)/python -m fuzz.mutations --number 6000
 	$(BIN)/python -m fuzz.signals --tries 100
+	$(BIN)/python -m fuzz.texts --number 100000
+	BAYESPA_THREADS_SECONDS=60 $(BIN)/pytest -n $(CORES) $(THREADS)
+	BAYESPA_THREADS_SECONDS=60 $(MAKE) tsan ARGS="$(THREADS)"
 
 lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff check .
@@ -67,7 +73,7 @@ bench:  ## measure speed, accuracy and memory beside other programs, in .venv-be
 	$(MAKE) VENV=.venv-bench .venv-bench/.peers
 	.venv-bench/bin/python -m benchmarks $(PARTS) $(if $(QUICK),--quick)
 
-fuzz: $(VENV)/.extra-test  ## feed readers and model files mutated input: SECONDS=45 for each of 15 targets
+fuzz: $(VENV)/.extra-test  ## feed readers and model files mutated input: SECONDS=45 for each of 16 targets
 	$(INSTALL) atheris
 	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),45) $(ARGS)
 

@@ -13,11 +13,11 @@ import time
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from benchmarks import accuracy, growth, guard, hdp_speed, kernel, limit, page, prediction
+from benchmarks import accuracy, counting, growth, guard, hdp_speed, kernel, limit, page, prediction
 from benchmarks.measure import fresh, machine, versions
 from benchmarks.settings import Settings
 
-MODULES = (kernel, hdp_speed, limit, prediction, accuracy, growth)
+MODULES = (kernel, hdp_speed, limit, prediction, accuracy, growth, counting)
 PARTS = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 

@@ -67,11 +67,19 @@ def words(counts: csr_matrix) -> list[list[str]]:
     return [[str(word) for word in np.repeat(row.indices, row.data)] or ["none"] for row in counts]
 
 
-def _counted(name: str, train: Any, test: Any) -> Corpus:
-    """Count `[a-z]{2,}` without English stop words and words of fewer than 5 documents."""
+def counted(train: Any, test: Any) -> tuple[csr_matrix, csr_matrix, NDArray[Any]]:
+    """Count `[a-z]{2,}` in texts, without English stop words and words of fewer than 5 texts to learn from.
+
+    Return the counts of both, and the words.
+    """
     vectorizer = CountVectorizer(token_pattern="[a-z]{2,}", stop_words="english", min_df=5, dtype=np.int32)
-    X = vectorizer.fit_transform(train.data)
-    return Corpus(name, X, train.target, vectorizer.transform(test.data), test.target)
+    X = vectorizer.fit_transform(train)
+    return X, vectorizer.transform(test), vectorizer.get_feature_names_out()
+
+
+def _counted(name: str, train: Any, test: Any) -> Corpus:
+    X, X_test, _ = counted(train.data, test.data)
+    return Corpus(name, X, train.target, X_test, test.target)
 
 
 def _newsgroups_text(data_home: str | None) -> Corpus:

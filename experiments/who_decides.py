@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
 from bayespa import MedLDAClassifier
+from bayespa.corpus import topic_words
 from bayespa.datasets import load_arxiv_sample
 
 
 def said_by_topics(model: MedLDAClassifier, X: Any) -> NDArray[np.float64]:
     """Return the part of `decision_function` (n, T) that is the topics': z̄ᵀw, of z̄ without its prior α."""
-    alpha, length = model.alpha_, np.asarray(X.sum(axis=1), np.float64).reshape(-1, 1)
+    topical = model._learned.features.topical
+    own = X if topical is None else X[:, np.flatnonzero(topical)]
+    alpha, length = model.alpha_, np.asarray(own.sum(axis=1), np.float64).reshape(-1, 1)
     proportions = model.transform(X)
     shares = (proportions * (alpha.sum() + length) - alpha) / np.maximum(length, 1.0)
     return np.where(length > 0.0, shares, proportions) @ model.coef_.T
@@ -30,10 +33,11 @@ def said_by_topics(model: MedLDAClassifier, X: Any) -> NDArray[np.float64]:
 def main() -> None:
     """Learn, and print the accuracies."""
     train, test = load_arxiv_sample(subset="train"), load_arxiv_sample(subset="test")
-    vectorizer = CountVectorizer(stop_words="english").fit(train.data)
+    vectorizer = CountVectorizer(token_pattern=r"\w+").fit(train.data)
     X, X_test = vectorizer.transform(train.data), vectorizer.transform(test.data)
-    model = MedLDAClassifier(random_state=0).fit(X, train.target)
-    alone = MedLDAClassifier(decides="topics", random_state=0).fit(X, train.target)
+    own = topic_words(vectorizer.get_feature_names_out())
+    model = MedLDAClassifier(random_state=0).fit(X, train.target, topic_words=own)
+    alone = MedLDAClassifier(decides="topics", random_state=0).fit(X, train.target, topic_words=own)
     together, topics = model.decision_function(X_test), said_by_topics(model, X_test)
     for name, margin in {
         "topics and words together": together,

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import bayespa
 from bayespa.corpus import BagVectorizer, OnlineVocabulary, Problems, read
+from bayespa.native.text import WordRules
 from bayespa.text import files
 from bayespa.text.files import ModelFileError
+from fuzz.texts import assert_twins
 
 SEEDS = Path(__file__).with_name("seeds")
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
@@ -78,8 +80,31 @@ def load_model(data: bytes) -> None:
         bayespa.save(model, path)
 
 
+def count_words(data: bytes) -> None:
+    """Count the words of texts, divided by NUL: as the twin in Python does, from text and from bytes."""
+    options, data = (data[0] if data else 0), data[1:]
+    rules = WordRules(
+        max_words=3 if options & 1 else 1000,
+        min_count=1 + (options >> 1 & 1),
+        max_candidates=2 if options & 4 else 1000,
+        lowercase=not options & 8,
+        min_length=1 + (options >> 4 & 1),
+        n_grams=1 + (options >> 5 & 3),
+        left_out=frozenset(["the", "é"] if options & 128 else []),
+    )
+    pieces = data.split(b"\0")
+    assert_twins([piece.decode("utf-8", "surrogateescape") for piece in pieces], rules)
+    try:
+        for piece in pieces:
+            piece.decode()
+    except UnicodeDecodeError:
+        return
+    assert_twins(pieces, rules)
+
+
 FUZZED: dict[str, Callable[[bytes], None]] = {
     **{kind: partial(read_corpus, kind) for kind in SUFFIXES},
+    "words": count_words,
     "model": load_model,
 }
 

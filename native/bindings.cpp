@@ -5,6 +5,7 @@
 
 NB_MODULE(_native, m) {
   using namespace bayespa;
+  nb::set_leak_warnings(false);  // what a program holds until its end, such as a cache, is no leak
   m.def("available_isas", &available_isas);
   m.def("isa", [] { return std::string(kernels().isa); });
   bind_dual(m);
@@ -14,4 +15,5 @@ NB_MODULE(_native, m) {
   bind_random(m);
   bind_medhdp(m);
   bind_medlda(m);
+  bind_text(m);
 }

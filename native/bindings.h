@@ -33,5 +33,6 @@ void bind_linear(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_medhdp(nb::module_& m);
 void bind_medlda(nb::module_& m);
+void bind_text(nb::module_& m);
 
 }  // namespace bayespa

@@ -71,6 +71,25 @@ void inverse(In<double, 3> factors, Out<double, 3> out, int n_threads) {
            [&](int t) { kernel.inverse(factors.data() + t * k * k, k, out.data() + t * k * k); });
 }
 
+// The three above in one: mean and covariance of Gaussians from their natural parameters. Where a precision is not
+// positive definite, `failed` says which pivot, and the moments are left alone.
+void moments(In<double, 2> shift, In<double, 3> precision, Out<double, 2> mean, Out<double, 3> covariance,
+             Out<int64_t, 1> failed, int n_threads) {
+  const size_t n = shift.shape(0), k = shift.shape(1);
+  require(has_shape(precision, {n, k, k}) && has_shape(mean, {n, k}) && has_shape(covariance, {n, k, k}) &&
+              has_shape(failed, {n}),
+          "shift and mean must be (T, K), precision and covariance (T, K, K), failed (T,)");
+  const LinalgKernels& kernel = kernels().linalg;
+  for_each(n, n_threads, [&](int t) {
+    std::vector<double> factor(k * k);
+    failed.data()[t] = kernel.cholesky(precision.data() + t * k * k, k, factor.data());
+    if (failed.data()[t] >= 0) return;
+    for (size_t i = 0; i < k; ++i) mean.data()[t * k + i] = shift.data()[t * k + i];
+    kernel.solve(factor.data(), k, mean.data() + t * k);
+    kernel.inverse(factor.data(), k, covariance.data() + t * k * k);
+  });
+}
+
 void weighted_squares(In<double, 2> x, In<double, 2> weights, Out<double, 2> out, int n_threads) {
   const size_t n = x.shape(0), k = x.shape(1), n_tasks = weights.shape(1);
   require(has_shape(weights, {k, n_tasks}) && has_shape(out, {n, n_tasks}),
@@ -157,6 +176,8 @@ void bayespa::bind_linalg(nb::module_& m) {
   m.def("solve", &solve, factors, x, n_threads);
   m.def("quadratic", &quadratic, factors, x, out, n_threads);
   m.def("inverse", &inverse, factors, out, n_threads);
+  m.def("moments", &moments, array_arg("shift"), array_arg("precision"), array_arg("mean"), array_arg("covariance"),
+        array_arg("failed"), n_threads);
   m.def("weighted_squares", &weighted_squares, x, array_arg("weights"), out, n_threads);
   m.def("regression_sums", &regression_sums, x, array_arg("weights"), array_arg("values"), array_arg("shift"),
         array_arg("precision"), n_threads);

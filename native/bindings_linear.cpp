@@ -101,8 +101,9 @@ void require_weights(const Out<double, 2>& weights, const RowsView& x, int64_t n
 }
 
 TiltMethod method_of(const std::string& name) {
-  require(name == "moments" || name == "augmented", "method must be 'moments' or 'augmented'");
-  return name == "moments" ? TiltMethod::moments : TiltMethod::mean_field;
+  require(name == "moments" || name == "augmented" || name == "squared",
+          "method must be 'moments', 'augmented' or 'squared'");
+  return name == "moments" ? TiltMethod::moments : name == "squared" ? TiltMethod::squared : TiltMethod::mean_field;
 }
 
 void decide(const nb::object& rows, In<double, 2> weights, Out<double, 2> out, int n_threads) {
@@ -118,7 +119,13 @@ void decide(const nb::object& rows, In<double, 2> weights, Out<double, 2> out, i
 
 void aggressive(const nb::object& rows, const nb::object& targets, In<int64_t, 1> order, double aggressiveness,
                 bool squared, double variance, Out<double, 2> weights, nb::object dual, nb::object drift, int64_t seen,
-                Out<double, 1> loss, Out<double, 1> change, int n_threads) {
+                Out<double, 1> loss, Out<double, 1> change, int n_threads, nb::object ledger, int64_t turn) {
+  Out<double, 1> entries;  // as of updates of a table: one that was made already does nothing
+  if (!ledger.is_none()) {
+    entries = nb::cast<Out<double, 1>>(ledger, false);
+    require(entries.shape(0) >= 1, "ledger must have an entry for the updates made");
+    if (entries.data()[0] != static_cast<double>(turn)) return;
+  }
   const RowsView x(rows);
   const TargetsView y(targets, x.rows);
   const int64_t n_tasks = y.targets.n_tasks;
@@ -147,6 +154,7 @@ void aggressive(const nb::object& rows, const nb::object& targets, In<int64_t, 1
     k.aggressive(x.rows, y.targets, order.data(), aggressiveness, squared, variance, range, weights.data(), dual_data,
                  drift_data, seen, loss.data(), change.data(), work);
   });
+  if (!ledger.is_none()) entries.data()[0] += 1.;
 }
 
 void gibbs_diagonal(const nb::object& rows, const nb::object& targets, double cost, const std::string& method,
@@ -220,7 +228,7 @@ void bayespa::bind_linear(nb::module_& m) {
   m.def("decide", &decide, "rows"_a, array_arg("weights"), array_arg("out"), "n_threads"_a = 1);
   m.def("aggressive", &aggressive, "rows"_a, "targets"_a, array_arg("order"), "aggressiveness"_a, "squared"_a,
         "variance"_a, array_arg("weights"), "dual"_a.none(), "drift"_a.none(), "seen"_a, array_arg("loss"),
-        array_arg("change"), "n_threads"_a = 1);
+        array_arg("change"), "n_threads"_a = 1, "ledger"_a.none() = nb::none(), "turn"_a = 0);
   m.def("gibbs_diagonal", &gibbs_diagonal, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("shift"),
         array_arg("precision"), array_arg("objective"), "n_threads"_a = 1);
   m.def("gibbs_isotropic", &gibbs_isotropic, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"),

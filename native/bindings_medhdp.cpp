@@ -45,6 +45,7 @@ nb::tuple step(nb::handle documents, nb::handle topics, nb::handle tasks, nb::ha
           "a mini-batch must have fewer than 2^31 tokens; divide the counts by a constant");
   MedhdpInput input = {};
   input.labels = arrays.input(tasks, schedule, n_threads);
+  require(input.labels.sampler != MedldaSampler::exact, "sampler must not be 'exact': MedHDP has none");
   input.dirichlet = dirichlet.data();
   input.totals = totals.data();
   input.u = u.data();

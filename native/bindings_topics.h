@@ -119,8 +119,10 @@ class StepArrays {
   // All but phi and alpha.
   MedldaInput input(const nb::handle& tasks, const nb::handle& schedule, int n_threads) const {
     const std::string sampler = number<std::string>(schedule, "sampler");
-    require(sampler == "collapsed" || sampler == "augmented" || sampler == "averaging",
-            "sampler must be 'collapsed', 'augmented' or 'averaging'");
+    const char* names[] = {"collapsed", "metropolis", "exact", "augmented", "averaging"};  // as in MedldaSampler
+    const size_t place = std::find(std::begin(names), std::end(names), sampler) - names;
+    require(place < std::size(names),
+            "sampler must be 'collapsed', 'metropolis', 'exact', 'augmented' or 'averaging'");
     MedldaInput input = {};
     input.documents = {static_cast<int64_t>(n_docs()), indptr_.data(), words_.data(), counts_.data(), ids_.data(),
                        labels_.data()};
@@ -132,9 +134,7 @@ class StepArrays {
     input.cost = cost_.data();
     input.margin = number<double>(tasks, "margin");
     input.regression = number<bool>(tasks, "regression");
-    input.sampler = sampler == "collapsed"   ? MedldaSampler::collapsed
-                    : sampler == "augmented" ? MedldaSampler::augmented
-                                             : MedldaSampler::averaging;
+    input.sampler = static_cast<MedldaSampler>(place);
     input.seed = number<uint64_t>(schedule, "seed");
     input.round = number<uint32_t>(schedule, "round");
     input.n_threads = n_threads;

@@ -21,6 +21,7 @@ typedef int32_t LanesInt __attribute__((vector_size(32)));
 
 #ifdef __AVX__
 inline LanesInt at_most(const Lanes& a, const Lanes& b) { return a <= b; }
+inline LanesInt below(const Lanes& a, const Lanes& b) { return a < b; }
 inline Lanes select(const LanesInt& mask, const Lanes& yes, const Lanes& no) { return mask ? yes : no; }
 #else
 // Without 32-byte registers GCC takes comparisons of 32 bytes and conditionals apart into scalars: 16 bytes at a time.
@@ -30,6 +31,11 @@ typedef int32_t QuadInt __attribute__((vector_size(16)));
 inline LanesInt at_most(const Lanes& a, const Lanes& b) {
   const QuadInt low = __builtin_shufflevector(a, a, 0, 1, 2, 3) <= __builtin_shufflevector(b, b, 0, 1, 2, 3);
   const QuadInt high = __builtin_shufflevector(a, a, 4, 5, 6, 7) <= __builtin_shufflevector(b, b, 4, 5, 6, 7);
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+inline LanesInt below(const Lanes& a, const Lanes& b) {
+  const QuadInt low = __builtin_shufflevector(a, a, 0, 1, 2, 3) < __builtin_shufflevector(b, b, 0, 1, 2, 3);
+  const QuadInt high = __builtin_shufflevector(a, a, 4, 5, 6, 7) < __builtin_shufflevector(b, b, 4, 5, 6, 7);
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 inline Lanes select(const LanesInt& mask, const Lanes& yes, const Lanes& no) {

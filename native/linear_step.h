@@ -31,7 +31,7 @@ struct TaskRange {
   int64_t first, last;
 };
 
-enum class TiltMethod { moments, mean_field };
+enum class TiltMethod { moments, mean_field, squared };
 
 struct LinearKernels {
   // out[i, t] = sum_j x_ij weights[j, t] for the rows [first, last).

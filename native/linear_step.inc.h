@@ -90,8 +90,9 @@ void aggressive(const Rows& rows, const Targets& targets, const int64_t* order, 
 }
 
 inline Tilt tilt_one(TiltMethod method, double m, double s, double lower, double upper, double cost) {
-  return method == TiltMethod::moments ? tilted_moments(m, s, lower, upper, cost)
-                                       : tilted_mean_field(m, s, lower, upper, cost);
+  return method == TiltMethod::moments   ? tilted_moments(m, s, lower, upper, cost)
+         : method == TiltMethod::squared ? tilted_squared(m, s, lower, upper, cost)
+                                         : tilted_mean_field(m, s, lower, upper, cost);
 }
 
 // The tilt of a wish; beyond 38 standard deviations inside the margin the tilt is 1 in double precision: passive.

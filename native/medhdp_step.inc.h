@@ -26,7 +26,7 @@ struct PooledLabel {
   Labelled<Augmented> label;
 
   PooledLabel(const MedhdpStep& step, const MedhdpShard& shard, const MedldaChain& chain)
-      : step(step), shard(shard), label(step.labels.model, chain) {}
+      : step(step), shard(shard), label(step.labels.model, chain, false) {}
 
   bool before(int i) {
     const bool changes = i >= label.next_block;

@@ -17,7 +17,7 @@ struct Aim {
 // The lane whose share of the weights holds u of their sum: `sums` are those by lane, `room` is for one row. The sums
 // over lanes grow from lane to lane, and where the weight of a lane is 0 they do not (their order sees to that), u
 // times the last is below it, and so is what is left of it for the lane (the minimum mends the rounding of t - left):
-// no topic of weight 0 is ever drawn.
+// no topic of weight 0 is ever drawn. Of weights that are all 0, or not numbers, some lane is drawn, but never a ninth.
 BAYESPA_INLINE Aim aim(float u, const Lanes& sums, float* room) {
   const Lanes none = {};
   const Lanes two = sums + shuffle<8, 0, 8, 2, 8, 4, 8, 6>(sums, none);
@@ -25,7 +25,7 @@ BAYESPA_INLINE Aim aim(float u, const Lanes& sums, float* room) {
   const Lanes eight = four + shuffle<8, 8, 8, 8, 3, 3, 3, 3>(four, none);
   const Lanes t = u * shuffle<7, 7, 7, 7, 7, 7, 7, 7>(eight, eight);
   lanes(room) = smaller(t - shuffle<8, 0, 1, 2, 3, 4, 5, 6>(eight, none), sums * kBelowOne);
-  const uint32_t lane = __builtin_ctz(~bits(at_most(eight, t)));  // t < eight[7]
+  const uint32_t lane = __builtin_ctz(bits(below(t, eight)) | 1u << (kLanes - 1));
   return {lane, room[lane]};
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 // Factors below 2^-50 of a token's largest are raised to it: no product of them underflows, no total is 0.
 constexpr float kFloor = 0x1p-50f, kLogFloor = -34.657359f;
+// That of factors which no step makes up for. Beside a word's, which is 2^-50 or more, it is less than a draw can see.
+constexpr float kLogExactFloor = -51.986038f;  // 2^-75
 constexpr float kLeast = 1e-30f;  // a squared distance is not 0
 
 // Calls visit(k) for every topic with C_k > 0, in ascending order.
@@ -63,7 +65,7 @@ void refresh_few(const MedldaModel& model, const MedldaChain& chain) {
 // mu'C and C'Sigma C from the counts: once a sweep, so that rounding errors of the updates do not pile up.
 void refresh(const MedldaModel& model, const MedldaChain& chain) {
   const int64_t width = model.task_width;
-  for (int k = 0; k < model.n_topics; ++k) mark(chain.present, k, chain.counts[k] > 0.f);
+  for (int k = 0; k < model.topic_width; ++k) mark(chain.present, k, chain.counts[k] > 0.f);
   if (model.n_tasks <= kFewTasks) return refresh_few(model, chain);
   for (int b = 0; b < width; b += kLanes) {
     Lanes mean = {}, square = {};
@@ -121,14 +123,14 @@ void start_proposals(const MedldaModel& model, const MedldaChain& chain) {
 }
 
 // exponent - its largest, not below the floor, and exp of that.
-inline void to_factor(float* exponent, float* factor, int n_topics, int width) {
+inline void to_factor(float* exponent, float* factor, int n_topics, int width, float floor = kLogFloor) {
   for (int k = n_topics; k < width; ++k) exponent[k] = exponent[0];
   Lanes top = lanes(exponent);
   for (int at = kLanes; at < width; at += kLanes) top = larger(top, lanes(exponent + at));
   const float highest = largest(top);
   for (int k = 0; k < width; ++k) {
     const float x = exponent[k] - highest;
-    exponent[k] = x > kLogFloor ? x : kLogFloor;
+    exponent[k] = x > floor ? x : floor;
     factor[k] = exp32(exponent[k]);
   }
 }
@@ -169,25 +171,40 @@ inline int block_size_of(const MedldaModel& model, const MedldaChain& chain) {
   return size > 1.f ? static_cast<int>(size) : 1;
 }
 
+// [MED-12] Proposals reckon with the variance of a phase's start. What a token's move does to it changes the exponent by
+// up to c / n times the distance of two topics under Sigma. Where that can be more than 1, nearly all proposals may be
+// refused. There all topics are weighed by the target itself, for O(K T), and what is drawn is accepted.
+inline bool weighs_all(const MedldaModel& model, const MedldaChain& chain) {
+  if (model.sampler != MedldaSampler::collapsed) return model.sampler == MedldaSampler::exact;
+  for (int t = 0; t < model.n_tasks; ++t)
+    if (chain.sign[t] != 0.f && model.exact_below[t] > chain.n) return true;
+  return false;
+}
+
 template <bool Augmented>
 struct Labelled {
   static constexpr bool has_factor = true, has_target = true;
   const MedldaModel model;  // copies, not references: a store of floats might change what those refer to
   const MedldaChain chain;
+  const bool exact;
   const int block_size;
   const float per_token;
   int next_block = 0;
   bool curved = true;  // the factor is not that of chain.straight alone
 
-  Labelled(const MedldaModel& model, const MedldaChain& chain)
+  Labelled(const MedldaModel& model, const MedldaChain& chain, bool may_weigh_all = true)
       : model(model),
         chain(chain),
-        block_size(block_size_of(model, chain)),
-        per_token(1.f / static_cast<float>(chain.n)) {}
+        exact(!Augmented && may_weigh_all && chain.n > 0 && weighs_all(model, chain)),
+        block_size(exact ? 1 : block_size_of(model, chain)),
+        per_token(1.f / static_cast<float>(chain.n)) {
+    if (exact && model.n_tasks > kFewTasks) set_products();
+  }
 
   void before(int i) {
     if (i < next_block) return;
     next_block = i + block_size;
+    if (exact) return weigh_all(chain.topic[i]);
     propose(i, next_block < chain.n ? next_block : chain.n);
   }
 
@@ -244,6 +261,17 @@ struct Labelled {
       lanes(chain.residual + at) = lanes(chain.linear + at) - lanes(chain.residual + at);
   }
 
+  // The factor of every candidate of a token that is in topic j, by the target [MED-3].
+  __attribute__((noinline)) void weigh_all(uint32_t j) {
+    if (model.n_tasks <= kFewTasks)
+      for (int at = 0; at < model.topic_width; at += kLanes)
+        lanes(chain.residual + at) = lanes(chain.linear + at) - per_token * more_by_topic(j, at);
+    else
+      for (int k = 0; k < model.n_topics; ++k)
+        chain.residual[k] = chain.linear[k] - per_token * sum(more_by_task(j, k));
+    to_factor(chain.residual, chain.factor, model.n_topics, model.topic_width, kLogExactFloor);
+  }
+
   bool accepts(int i, uint32_t j, uint32_t k) const {
     return accepts(i, j, k, [](int) { return Lanes{}; });
   }
@@ -256,6 +284,54 @@ struct Labelled {
   }
 
  private:
+  // 2 Sigma C for all topics, tasks in the lanes.
+  void set_products() {
+    const int width = model.task_width;
+    for (int k = 0; k < model.n_topics; ++k)
+      for (int b = 0; b < width; b += kLanes)
+        lanes(chain.product + k * width + b) = times_counts(model, chain, k, k, b).k;
+  }
+
+  // By how much the penalties grow if a token goes from j to topics at to at + 7; for a few tasks.
+  Lanes more_by_topic(uint32_t j, int at) const {
+    const int width = model.topic_width;
+    Lanes more = {};
+    for (int task = 0; task < model.n_tasks; ++task) {
+      const int row = task * width;
+      const float *sigma_j = model.sigma2 + j * model.n_tasks * width, *diag = model.sigma_diag_by_task + row;
+      const Lanes apart = (lanes(diag + at) + diag[j]) - lanes(sigma_j + row + at);
+      const Lanes mean = chain.mean[task] + (lanes(model.mu + row + at) - model.mu[row + j]);
+      const Lanes square = chain.square[task] + ((lanes(chain.product + row + at) - chain.product[row + j]) + apart);
+      for (int h = 0; h < model.n_hinges; ++h) {
+        const int hinge = h * model.task_width + task;
+        const Lanes gap = chain.target[hinge] - mean;
+        more += penalty<false>(Lanes{} + chain.scale[hinge], gap, square) - chain.penalty[hinge];
+      }
+    }
+    return more;
+  }
+
+  // The same of topic k, tasks in the lanes; for more than a few.
+  Lanes more_by_task(uint32_t j, uint32_t k) const {
+    const int64_t width = model.task_width, n_topics = model.n_topics;
+    const float *mu_j = model.mu_by_topic + j * width, *mu_k = model.mu_by_topic + k * width;
+    const float *diag_j = model.sigma_diag + j * width, *diag_k = model.sigma_diag + k * width;
+    const float *product_j = chain.product + j * width, *product_k = chain.product + k * width;
+    const float* sigma_jk = model.sigma2 + (j * n_topics + k) * width;
+    Lanes more = {};
+    for (int b = 0; b < width; b += kLanes) {
+      const Lanes apart = (lanes(diag_k + b) + lanes(diag_j + b)) - lanes(sigma_jk + b);
+      const Lanes mean = lanes(chain.mean + b) + (lanes(mu_k + b) - lanes(mu_j + b));
+      const Lanes square = lanes(chain.square + b) + ((lanes(product_k + b) - lanes(product_j + b)) + apart);
+      for (int h = 0; h < model.n_hinges; ++h) {
+        const int at = h * model.task_width + b;
+        const Lanes gap = lanes(chain.target + at) - mean;
+        more += penalty<false>(lanes(chain.scale + at), gap, square) - lanes(chain.penalty + at);
+      }
+    }
+    return more;
+  }
+
   bool agrees(int i, uint32_t j, uint32_t k, float more) const {
     const float log_ratio = (chain.residual[k] - chain.residual[j]) - more * per_token;
     // exp(x) >= 1 + x spares the exponential of nearly every token.
@@ -281,7 +357,7 @@ struct Labelled {
         more += penalties[h][task] - chain.penalty[at];
       }
     }
-    if (!agrees(i, j, k, more)) return false;
+    if (!exact && !agrees(i, j, k, more)) return false;
     for (int task = 0; task < n_tasks; ++task) {
       chain.mean[task] = mean[task];
       chain.square[task] = square[task];
@@ -312,7 +388,7 @@ struct Labelled {
         lanes(chain.next_penalty + at) = new_pen;
       }
     }
-    if (!agrees(i, j, k, sum(more))) return false;
+    if (!exact && !agrees(i, j, k, sum(more))) return false;
     for (int b = 0; b < model.task_width; b += kLanes) {
       lanes(chain.mean + b) = lanes(chain.next_mean + b);
       lanes(chain.square + b) = lanes(chain.next_square + b);
@@ -321,6 +397,11 @@ struct Labelled {
       lanes(chain.penalty + at) = lanes(chain.next_penalty + at);
     mark(chain.present, j, chain.counts[j] > 0.f);
     mark(chain.present, k, true);
+    if (!exact) return true;
+    const int64_t size = static_cast<int64_t>(model.n_topics) * model.task_width;
+    const float *sigma_j = model.sigma2 + j * size, *sigma_k = model.sigma2 + k * size;
+    for (int64_t at = 0; at < size; at += kLanes)
+      lanes(chain.product + at) += lanes(sigma_k + at) - lanes(sigma_j + at);
     return true;
   }
 };

@@ -28,7 +28,8 @@ using Floats = std::vector<float, AlignedAllocator<float>>;
 
 // The posterior of the weights in the layouts that the kernels read.
 struct Layout {
-  Floats alpha, mu, mu_by_topic, sigma2, sigma_diag, mu_largest, cost;
+  Floats alpha, mu, mu_by_topic, sigma2, sigma_diag, sigma_diag_by_task, mu_largest, cost;
+  std::vector<double> exact_below;
   MedldaModel model;
 
   explicit Layout(const MedldaInput& in) {
@@ -38,23 +39,32 @@ struct Layout {
     cost.assign(Tp, 0.f);
     std::copy(in.cost, in.cost + T, cost.begin());
     mu.assign(T * Kp, 0.f);
-    mu_by_topic.assign(K * Tp, 0.f);
-    sigma_diag.assign(K * Tp, 0.f);
+    mu_by_topic.assign(Kp * Tp, 0.f);
+    sigma_diag.assign(Kp * Tp, 0.f);
     mu_largest.assign(Tp, 0.f);
     const bool few = T <= kFewTasks;
-    sigma2.assign(few ? K * T * Kp : K * K * Tp, 0.f);
-    for (size_t task = 0; task < T; ++task)
+    sigma_diag_by_task.assign(few ? T * Kp : 0, 0.f);
+    exact_below.assign(Tp, 0.);
+    sigma2.assign(few ? Kp * T * Kp : Kp * (K + 1) * Tp, 0.f);  // room for what fills up the last row
+    for (size_t task = 0; task < T; ++task) {
+      const double* sigma = in.covariance + task * K * K;
+      double apart = 0.;
       for (size_t j = 0; j < K; ++j) {
         mu[task * Kp + j] = mu_by_topic[j * Tp + task] = static_cast<float>(in.mean[task * K + j]);
         mu_largest[task] = std::max(mu_largest[task], std::abs(mu[task * Kp + j]));
-        const double* row = in.covariance + (task * K + j) * K;
+        const double* row = sigma + j * K;
         sigma_diag[j * Tp + task] = static_cast<float>(row[j]);
-        for (size_t k = 0; k < K; ++k)
+        if (few) sigma_diag_by_task[task * Kp + j] = static_cast<float>(row[j]);
+        for (size_t k = 0; k < K; ++k) {
           sigma2[few ? (j * T + task) * Kp + k : (j * K + k) * Tp + task] = static_cast<float>(2. * row[k]);
+          apart = std::max(apart, (row[j] + sigma[k * K + k]) - 2. * row[k]);
+        }
       }
+      exact_below[task] = in.cost[task] * std::sqrt(apart);  // [MED-12]
+    }
     model = {in.n_topics, in.n_tasks, static_cast<int>(Kp), static_cast<int>(Tp), in.phi, alpha.data(), mu.data(),
-             mu_by_topic.data(), sigma2.data(), sigma_diag.data(), mu_largest.data(), cost.data(),
-             static_cast<float>(in.margin), in.regression ? 2 : 1, in.sampler};
+             mu_by_topic.data(), sigma2.data(), sigma_diag.data(), sigma_diag_by_task.data(), mu_largest.data(),
+             cost.data(), exact_below.data(), static_cast<float>(in.margin), in.regression ? 2 : 1, in.sampler};
   }
 };
 
@@ -63,10 +73,11 @@ class ChainMemory {
  public:
   ChainMemory(const MedldaModel& model, int64_t longest) {
     const size_t n = longest, n_uniform = (n + 31) / 32 * 32, Kp = model.topic_width, Tp = model.task_width;
+    const size_t n_product = model.n_tasks <= kFewTasks ? kFewTasks * Kp : Kp * Tp;
     words_.resize(n + 8);
     near_.resize(2 * Tp);
     topics_.resize(n);
-    floats_.resize(8 + 2 * n_uniform + (6 + kFewTasks) * Kp + 20 * Tp);
+    floats_.resize(8 + n_product + 2 * n_uniform + 6 * Kp + 20 * Tp);
     totals_.resize(Kp);
     present_.resize((Kp + 63) / 64);
     float* next = floats_.data();
@@ -77,7 +88,7 @@ class ChainMemory {
     chain.total = totals_.data();
     chain.present = present_.data();
     chain.room = take(8);
-    chain.product = take(kFewTasks * Kp);
+    chain.product = take(n_product);
     for (float** p : {&chain.uniform, &chain.accept}) *p = take(n_uniform);
     for (float** p : {&chain.counts, &chain.cumulative, &chain.factor, &chain.residual, &chain.linear,
                       &chain.straight})

@@ -10,7 +10,9 @@
 namespace bayespa {
 
 enum class MedldaSampler : int32_t {
-  collapsed,  // [MED-3]: lambda integrated out
+  collapsed,  // [MED-3]: lambda integrated out; a document is sampled by one of the next two [MED-12]
+  metropolis,  // a topic is proposed, then judged
+  exact,       // all topics are weighed
   augmented,  // [MED-1, MED-2]: lambda drawn once a sweep
   averaging,  // [MED-7]: a fixed linear tilt; `labels` holds the signed dual variables
 };
@@ -19,17 +21,19 @@ constexpr int kFewTasks = 4;
 constexpr int kTogether = 4;  // documents that are sampled in turns
 
 // Topics and tasks are padded to whole lanes: Kp and Tp are K and T rounded up to multiples of 8. What lies beyond is
-// 0; a padded topic is never drawn, a padded task costs nothing.
+// 0; a padded topic is never drawn (unless weights are no numbers), a padded task costs nothing.
 struct MedldaModel {
   int n_topics, n_tasks, topic_width, task_width;  // K, T, Kp, Tp
   const float* phi;    // (n_words, Kp), factor of a word's topic, 1 at its largest
   const float* alpha;  // (Kp)
   const float* mu;     // (T, Kp)
-  const float* mu_by_topic;  // (K, Tp)
-  const float* sigma2;       // twice the covariance: (K, T, Kp) for up to kFewTasks tasks, else (K, K, Tp)
-  const float* sigma_diag;   // (K, Tp)
+  const float* mu_by_topic;  // (Kp, Tp)
+  const float* sigma2;       // twice the covariance: (Kp, T, Kp) for up to kFewTasks tasks, else (Kp, K, Tp) and a row
+  const float* sigma_diag;   // (Kp, Tp)
+  const float* sigma_diag_by_task;  // (T, Kp) for up to kFewTasks tasks
   const float* mu_largest;   // (Tp), of |mu| over topics
   const float* cost;         // (Tp)
+  const double* exact_below;  // (Tp): tokens of a document below which all topics are weighed [MED-12]
   float margin;
   int n_hinges;  // of a label: 1, or 2 for the epsilon-insensitive loss of regression [MED-8]
   MedldaSampler sampler;
@@ -82,7 +86,7 @@ struct MedldaChain {
   double* total;                         // (Kp): C summed over kept sweeps
   uint64_t* present;                     // bit k: C_k > 0
   float *mean, *square;                  // (Tp): mu'C, C'Sigma C
-  float* product;                        // (T, Kp): 2 Sigma C, for up to kFewTasks tasks
+  float* product;                        // 2 Sigma C: (T, Kp) for up to kFewTasks tasks, else (K, Tp) where exact
   float *width, *curvature;              // (Tp): of the proposal's stand-in for a square root
   float *reach, *side;                   // (2, Tp): gap beyond which a hinge is straight, and on which side it is
   float* straight;                       // (Kp): `linear` and the hinges that are straight

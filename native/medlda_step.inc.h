@@ -298,6 +298,15 @@ void record(const MedldaStep& step, int p, const MedldaChain& chain, int64_t ind
   record_tasks(step, p, chain, index);
 }
 
+// From weights that are all 0, or not numbers, `draw` may take a topic that only fills up the lanes. The sweep has room
+// for it; what follows has not. Once a sweep and for all tokens together, this costs nothing.
+void keep_to_topics(const MedldaModel& model, const MedldaChain& chain) {
+  const uint32_t last = model.n_topics - 1;
+  uint32_t* topic = chain.topic;
+  const int n = chain.n;  // a copy: a store of topics might change the other
+  for (int i = 0; i < n; ++i) topic[i] = topic[i] < last ? topic[i] : last;
+}
+
 void start(const MedldaStep& step, int64_t document, MedldaChain& chain) {
   const MedldaDocuments& documents = step.documents;
   chain.document = document;
@@ -356,6 +365,7 @@ void run_together(const MedldaStep& step, int64_t chunk, const MedldaChain (&cha
       const bool keep = i >= phase.burn_in;
       for (const MedldaChain& chain : chains) {
         if (chain.n == 0) continue;
+        keep_to_topics(model, chain);
         if (model.n_tasks > 0 && (keep || use_labels)) refresh(model, chain);
         const int64_t kept = phase.sweeps - phase.burn_in;
         if (keep) record(step, p, chain, (chain.document - chunk) * kept + (i - phase.burn_in));

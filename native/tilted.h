@@ -154,6 +154,15 @@ inline Tilt tilted_moments(double m, double s, double lower, double upper, doubl
   return {top + (largest + log64(total) - kLogSqrt2Pi), 2 * c * (share[0] - share[1]), ratio < 1 ? ratio : 1};
 }
 
+// The squared hinge exp(-2c ((L - f)_+ + (f - U)_+)^2), passive where the mean keeps the margin and else Bayes' rule for
+// a Gaussian likelihood of precision 4c at the margin [PA-5].
+inline Tilt tilted_squared(double m, double s, double lower, double upper, double c) {
+  const double miss = m < lower ? lower - m : m > upper ? upper - m : 0.;
+  if (miss == 0) return {0, 0, 1};
+  const double noise = 0.25 / c, total = s + noise;
+  return {-0.5 * (log64(total / noise) + miss * miss / total), miss / total, noise / total};
+}
+
 // The bound that the augmented mean field maximises, over u = (m' - m) / sqrt(s) and log r, r = sqrt(s' / s): its
 // gradient and minus its Hessian. It is strictly concave in both.
 struct Bound {

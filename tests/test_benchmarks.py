@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import accuracy, growth, guard, hdp_speed, kernel, limit, measure, page, prediction
+from benchmarks import accuracy, counting, growth, guard, hdp_speed, kernel, limit, measure, page, prediction
 from benchmarks.corpora import Corpus, read, words
 from benchmarks.methods import method
 from benchmarks.settings import Settings
@@ -143,3 +143,11 @@ def test_the_kernel_that_finds_topics_beside_one_that_has_as_many(monkeypatch, m
     assert [row[0] for row in part.ratios[0].rows] == [f"MedHDP, {setup}" for setup in kernel.SETUPS]
     assert all(row[2] >= row[3] == 8 and row[4] > 1 for row in part.ratios[0].rows)
     assert [row[0] for row in part.absolute[0].rows] == [*kernel.SETUPS, "tomotopy HDP"]
+
+
+def test_counting_is_measured_beside_count_vectorizer():
+    part = counting.run(Settings(quick=True, data_home="nowhere"))
+    (table,) = part.ratios
+    ratios = {name: ratio for name, _, ratio, _ in table.rows}
+    assert ratios["CountVectorizer, learn"] == ratios["CountVectorizer, count"] == 1
+    assert ratios["bayespa, learn"] > 2  # of 9, on a machine that does nothing else

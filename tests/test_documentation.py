@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tools.pages import executed, pictures
 
+import bayespa
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DRAWN_BY_TOOLS = {"architecture.svg", "ways.svg"}
@@ -27,6 +29,13 @@ def test_examples_print_and_draw_what_the_page_shows(page, tmp_path, monkeypatch
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
+
+
+def test_the_guide_says_the_mini_batch_of_the_signature():
+    guide = (ROOT / "docs" / "guides" / "forget.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"a mini-batch \(`batch_size`\) is (\d+) documents by\s+default", guide)
+    for kind in (bayespa.BayesPAClassifier, bayespa.BayesPARegressor):
+        assert kind().batch_size == int(said)
 
 
 def test_licences_of_all_dependencies_are_listed():

@@ -171,6 +171,15 @@ def test_files_of_every_version_of_the_format_load(path):
         model.partial_fit(make["COUNTS"])
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("words", "words were learned by an earlier version"), ("linear", "a BayesPAClassifier is not of kind")],
+)
+def test_files_of_words_with_other_features_are_refused(name, message):
+    with pytest.raises(ModelFileError, match=f"{message}.*train anew"):
+        bayespa.load(GOLDEN / f"refused-{name}.bayespa")
+
+
 def test_every_truncation_and_every_flipped_bit_is_refused(tmp_path):
     whole = SMALL.read_bytes()
 
@@ -304,7 +313,7 @@ def test_other_files_are_refused(tmp_path):
     for content, match in (
         (b"", "not a model file"),
         (b"PK\3\4" + bytes(100), "not a model file"),
-        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"3"'), "format 3.*reads up to 2"),
+        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"4"'), "format 4.*reads up to 3"),
     ):
         (tmp_path / "m").write_bytes(content)
         with pytest.raises(ModelFileError, match=match):
@@ -390,10 +399,11 @@ def test_other_programs_can_read_the_arrays():
 
 
 def test_a_vocabulary_smaller_than_the_estimator_is_refused(tmp_path):
-    state, arrays = files.read(GOLDEN / "v1-linear-number.bayespa")
-    assert state["vectorizer"]["fixed_width"]
-    state["vectorizer"]["max_words"] -= 1
-    with pytest.raises(ModelFileError, match="its vocabulary has 29 words, and its estimator 30"):
+    state, arrays = files.read(GOLDEN / "v3-linear-number.bayespa")
+    n_words = len(state["vectorizer"]["words"])
+    del state["vectorizer"]["words"][-1]
+    message = f"its vocabulary has {n_words - 1} words, and its estimator {n_words}"
+    with pytest.raises(ModelFileError, match=message):
         bayespa.load(forged(state, arrays, tmp_path / "a"))
 
 

@@ -297,11 +297,11 @@ def test_headers_and_texts_are_checked(state, entries, match, tmp_path):
 
 def test_what_is_saved_can_be_loaded(tmp_path):
     """Of the longest names and the largest vocabulary by default; what could not be loaded is not saved."""
-    vocabulary = bayespa.corpus.OnlineVocabulary(min_count=2)
-    vocabulary.words = [f"w{i}" for i in range(100_000)]
-    vocabulary._columns.update((word, i) for i, word in enumerate(vocabulary.words))
-    vocabulary._candidates = {f"c{i}": 1 for i in range(200_000)}
-    vocabulary.fixed_width = True
+    state = bayespa.corpus.OnlineVocabulary(min_count=2, fixed_width=True).to_state()
+    words, candidates = [f"w{i}" for i in range(100_000)], {f"c{i}": 1 for i in range(200_000)}
+    vocabulary = bayespa.corpus.OnlineVocabulary.from_state(
+        state | {"words": words, "candidates": candidates}
+    )
     model = bayespa.TextModel("linear", vectorizer=vocabulary).learn(["w1 w2", "w3"], ["a", "b"])
     bayespa.save(model, tmp_path / "m")
     ((said, taken),) = loaded(tmp_path / "m")

@@ -270,8 +270,12 @@ def test_report_on_classes(corpus, written, multi_class):
         "After 200 documents the accuracy was 0.750",
     ):
         assert expected in seen
-    assert any(re.fullmatch(r"topic \d.* \(\d+%\): w\d+(, w\d+){3}", title) for title in reader.titles)
+    assert any(re.fullmatch(r"topic \d.* \(\d+%\): w\d+(, w\d+){2}", title) for title in reader.titles)
     assert 'class="note"' not in text
+    assert re.search(r"predicted <b>\S+</b> \(\d\.\d{3}\), next \S+ \(\d\.\d{3}\)", text)
+    assert re.search(
+        r"the average document [-+]\d\.\d+, topics [-+]\d\.\d+, words beside topics [-+]\d", text
+    )
 
 
 def test_report_on_two_classes_and_hostile_words(corpus, written):
@@ -370,6 +374,16 @@ def test_sureness_without_probabilities_is_the_lead_of_the_first_class(corpus):
     assert_array_equal(Outcome.of(two, X).confidence, abs(two.decision_function(X)))
 
 
+def test_words_that_are_in_no_topic_are_not_marked(corpus):
+    model = MedLDAClassifier(n_topics=4, random_state=0)
+    model.fit(corpus.data[:200], corpus.target[:200], topic_words=np.arange(60) != 3)
+    assert_array_equal(model.topic_words_, np.arange(60) != 3)
+    view, document = TopicView.of(model), sparse.csr_matrix(np.ones((1, 60)))
+    marks = marking.topic_marks(view, 0, model.transform(document)[0], document, ["a"] * 4, {0: "+0.5"})
+    assert set(marks.of) == set(range(60)) - {3}
+    assert any(re.fullmatch(r"topic 0, \d+%, \+0.5: a", name) for _, name in marks.legend)
+
+
 def test_report_on_topics_that_come_and_grow(corpus, written):
     class Numbered(MedLDAClassifier):
         topic_ids_ = topic_names_ = ("9", "2", "4", "7")
@@ -379,7 +393,7 @@ def test_report_on_topics_that_come_and_grow(corpus, written):
     text, reader = written(model, corpus.data[200:], corpus.target[200:], progress=steps)
     assert "growth" in reader.sections
     assert "There are 4 topics after 200 documents." in text
-    assert "Topic 9<" in text
+    assert "Topic 9: " in text
     text, _ = written(model, corpus.data[200:], corpus.target[200:])
     assert "not recorded which topics" in text
 

@@ -46,6 +46,20 @@ def test_native_equals_reference_on_every_isa(k, isa):
         assert_array_equal(native[name], twin[name], err_msg=name)
 
 
+@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_moments_equal_reference_on_every_isa(k, n_threads, isa):
+    precision, shift = positive_definite(3, k), np.random.default_rng(k).standard_normal((3, k))
+    mean, covariance, failed = np.empty((3, k)), np.empty((3, k, k)), np.empty(3, np.int64)
+    _native.moments(shift, precision, mean, covariance, failed, n_threads)
+    for found, expected in zip((mean, covariance), reference.moments(shift, precision), strict=True):
+        assert_array_equal(found, expected)
+    assert_array_equal(failed, -1)
+    precision[1, k - 1, k - 1] = -1.0
+    _native.moments(shift, precision, mean, covariance, failed, n_threads)
+    assert_array_equal(failed, [-1, k - 1, -1])
+
+
 class Updated:
     """An array that is added to, and the ledger of that."""
 
@@ -53,10 +67,10 @@ class Updated:
         self.module, self.array, self.ledger = module, array.copy(), linalg.new_ledger(array.shape[1])
 
     def add_rows(self, *args, **options):
-        self.module.add_rows(self.array, *args, ledger=self.ledger, **options)
+        self.module.add_rows(self.array, *args, **{"ledger": self.ledger, "turn": 0, **options})
 
     def add_counts(self, *args, **options):
-        self.module.add_counts(self.array, *args, ledger=self.ledger, **options)
+        self.module.add_counts(self.array, *args, **{"ledger": self.ledger, "turn": 0, **options})
 
 
 @pytest.mark.parametrize("k", SIZES)
@@ -66,7 +80,7 @@ def test_adding_rows_equals_reference_on_every_isa(k, part, on_grid, isa):
     parts = {"whole": rng.integers(-9, 9, (20, k)) / 4, "fractions": rng.standard_normal((20, k))}
     parts["large"] = parts["whole"] * 2.0**60
     a, rows = rng.standard_normal((50, k)), rng.permutation(50)[:20]
-    ours, theirs = (Updated(module, a) for module in (linalg, reference))
+    ours, theirs = (Updated(module, a) for module in (_native, reference))
     for one in (ours, theirs):
         one.add_rows(rows, parts[part], sign=-1.0, grid=0.25)
     assert_array_equal(ours.array, theirs.array)
@@ -82,14 +96,14 @@ def test_adding_counts_equals_reference_on_every_isa(k, weight, isa):
     rng = np.random.default_rng(k)
     a, rows = rng.standard_normal((50, k)), rng.permutation(50)[:20]
     counts = rng.integers(0, 2**31, (20, k), dtype=np.int32)
-    ours, theirs = (Updated(module, a) for module in (linalg, reference))
+    ours, theirs = (Updated(module, a) for module in (_native, reference))
     for one in (ours, theirs):
         one.add_counts(rows, counts, weight=weight, grid=2.0**-20)
     assert_array_equal(ours.array, theirs.array)
     assert_array_equal(ours.ledger, theirs.ledger)
 
 
-@pytest.mark.parametrize("module", [linalg, reference], ids=["native", "reference"])
+@pytest.mark.parametrize("module", [_native, reference], ids=["native", "reference"])
 def test_an_update_is_made_once_and_in_its_turn(module):
     rng = np.random.default_rng(0)
     updated, rows = Updated(module, rng.integers(0, 9, (6, 3)).astype(float)), np.array([4, 1])
@@ -173,7 +187,7 @@ def test_inputs_may_have_any_layout():
 
 def test_native_functions_refuse_wrong_shapes_and_outputs_they_would_have_to_copy():
     square = np.ones((2, 3, 3))
-    adding = Updated(linalg, np.ones((4, 3)))
+    adding = Updated(_native, np.ones((4, 3)))
     for call in (
         lambda: _native.cholesky(np.ones((2, 3, 4)), square, np.empty(2, np.int64)),
         lambda: _native.cholesky(square, square, np.empty(3, np.int64)),
@@ -181,6 +195,7 @@ def test_native_functions_refuse_wrong_shapes_and_outputs_they_would_have_to_cop
         lambda: _native.solve(square, np.empty((2, 4))),
         lambda: _native.quadratic(square, np.ones((5, 2)), np.empty((2, 5))),
         lambda: _native.inverse(square, np.empty((3, 3, 3))),
+        lambda: _native.moments(np.ones((2, 4)), square, np.ones((2, 4)), square, np.empty(2, np.int64)),
         lambda: _native.weighted_squares(np.ones((4, 3)), np.ones((2, 6)), np.empty((4, 6))),
         lambda: linalg.regression_sums(np.ones((4, 3)), np.ones((4, 2)), np.ones((3, 2))),
         lambda: adding.add_rows(np.array([0, 4]), np.ones((2, 3)), sign=1.0, grid=1.0),

@@ -189,3 +189,8 @@ def test_errors_of_a_start(start, message):
     start = np.full(documents.counts.sum(), 4, np.uint32) if start is None else start
     with pytest.raises(ValueError, match=message):
         step(documents, topics, tasks, Schedule(0, 0), start=start)
+
+
+def test_all_topics_are_weighed_by_medlda_only():
+    with pytest.raises(ValueError, match="MedHDP has none"):
+        step(*problem(5, 4, 1), Schedule(sampler="exact"))

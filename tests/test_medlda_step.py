@@ -23,7 +23,7 @@ from bayespa.native.medlda import (
 )
 from bayespa.reference import medlda as reference
 
-SAMPLERS = ["collapsed", "augmented", "averaging"]
+SAMPLERS = ["collapsed", "exact", "augmented", "averaging"]
 
 
 def random_tasks(rng, n_docs, n_topics, n_tasks, *, regression=False, missing=0.2, scale=3.0):
@@ -144,7 +144,7 @@ def log_target(z, words, phi, alpha, tasks, sampler):
 
 
 @pytest.mark.parametrize("regression", [False, True])
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", ["metropolis", *SAMPLERS])
 @pytest.mark.parametrize(("n_topics", "n_tokens", "n_tasks"), [(3, 5, 1), (4, 4, 3), (2, 6, 2), (3, 5, 9)])
 def test_enumeration(n_topics, n_tokens, n_tasks, sampler, regression):
     """Topic counts of many copies of a document against the sum over all assignments: χ², total variation."""
@@ -180,6 +180,60 @@ def test_enumeration(n_topics, n_tokens, n_tasks, sampler, regression):
     common = expected > 5
     statistic = ((observed - expected)[common] ** 2 / expected[common]).sum()
     assert chi2.sf(statistic, max(1, common.sum() - 1)) > 1e-4
+
+
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize("cost", [1.0, 30.0])
+@pytest.mark.parametrize("n_tasks", [1, 3, 9])
+def test_all_topics_are_weighed_by_the_target(n_tasks, cost, regression):
+    """One step of the exact sampler is the conditional of [MED-3], from every state of a document."""
+    n_topics, n = 3, 4
+    rng = np.random.default_rng(n_tasks)
+    topics = Topics(rng.uniform(0.2, 1, (n, 8)).astype(np.float32), rng.uniform(0.2, 1, 3).astype(np.float32))
+    topics.phi[:, n_topics:] = 0
+    tasks = random_tasks(rng, 1, n_topics, n_tasks, regression=regression)
+    tasks = replace(tasks, cost=np.full(n_tasks, cost))
+    model = reference.StepModel.of(topics, tasks, Schedule(sampler="exact"))
+    for z in itertools.product(range(n_topics), repeat=n):
+        chain = reference.DocumentChain(model, np.arange(n, dtype=np.int32), 0, tasks.labels[0])
+        chain.topics, chain.counts = np.array(z), reference.padded(np.bincount(z, minlength=n_topics))
+        chain.attach_labels()
+        chain.begin_sweep()
+        for i in range(n):
+            chain.weigh_all(z[i])
+            without = chain.counts[:n_topics] - (np.arange(n_topics) == z[i])
+            weights = (topics.alpha + without) * topics.phi[i, :n_topics] * chain.factor
+            others = [np.array([*z[:i], k, *z[i + 1 :]]) for k in range(n_topics)]
+            args = np.arange(n), topics.phi, topics.alpha, tasks, "exact"
+            logs = np.array([log_target(other, *args) for other in others])
+            expected = np.exp(logs - logs.max())
+            assert_allclose(weights / weights.sum(), expected / expected.sum(), rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_tasks", [2, 6])
+def test_rule_says_which_documents_are_weighed(n_tasks):
+    """[MED-12]: short documents with a label that pulls are sampled exactly, others as ever."""
+    documents, topics, tasks, schedule = random_case(3, 9, n_tasks, n_docs=60)
+    tasks = replace(tasks, cost=np.linspace(1, 9, n_tasks))
+    labels = tasks.labels.copy()
+    labels[::3, 1:] = np.nan  # the task of the largest cost is unknown
+    tasks = replace(tasks, labels=labels)
+    found, proposed, weighed = (
+        step(documents, topics, tasks, replace(schedule, sampler=s)).labelled.topic_share
+        for s in ("collapsed", "metropolis", "exact")
+    )
+    lengths = np.array([documents.counts[slice(*documents.indptr[d : d + 2])].sum() for d in range(60)])
+    fires = ((reference.exact_below(tasks) > lengths[:, None]) & ~np.isnan(labels)).any(axis=1)
+    assert 10 < fires.sum() < 50
+    assert_array_equal(found, np.where(fires[:, None], weighed, proposed))
+    assert (proposed != weighed).any(axis=1)[fires].mean() > 0.5
+
+
+def test_topics_of_known_weights_are_no_distance_apart():
+    """Where weights are known, or all err alike, no document is short: proposals know what matters."""
+    _, _, tasks, _ = random_case(0, 5, 2)
+    assert_array_equal(reference.exact_below(replace(tasks, covariance=np.zeros((2, 5, 5)))), 0)
+    assert_array_equal(reference.exact_below(replace(tasks, covariance=np.ones((2, 5, 5)))), 0)
 
 
 def test_long_documents_follow_the_margin():
@@ -421,3 +475,25 @@ def test_words_are_numbered_by_appearance():
 def test_refuses(change, message):
     with pytest.raises(ValueError, match=message):
         step(*change(random_case(2, 10, 2)))
+
+
+HOSTILE = [0.0, np.inf, np.nan, -1.0, 1e-45, 3e38]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("n_topics", "n_tasks"), [(3, 1), (11, 2), (11, 5), (83, 1)])
+def test_hostile_weights_draw_topics_that_exist(isa, n_topics, n_tasks, sampler):
+    """Whatever the numbers, every token has one of the topics; sanitizers look at the memory."""
+    documents, topics, tasks, schedule = random_case(2, n_topics, n_tasks, n_docs=9, sampler=sampler)
+    tokens = np.bincount(documents.words, documents.counts, len(documents.vocabulary))
+    weights = Topics(topics.phi.copy(), topics.alpha)
+    cases = [(replace(topics, alpha=np.full_like(topics.alpha, x)), tasks) for x in HOSTILE]
+    cases += [(replace(topics, phi=np.full_like(topics.phi, x)), tasks) for x in HOSTILE]
+    weights.phi[::2] = -np.inf
+    cases.append((weights, tasks))
+    for name in ("mean", "covariance", "cost", "labels"):
+        values = getattr(tasks, name)
+        cases += [(topics, replace(tasks, **{name: np.full_like(values, x)})) for x in HOSTILE]
+    for hostile_topics, hostile_tasks in cases:
+        result = step(documents, hostile_topics, hostile_tasks, schedule, n_threads=2)
+        assert_array_equal(result.topic_word.sum(axis=1), tokens * result.labelled.n_kept)

@@ -3,10 +3,12 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.metrics import log_loss, top_k_accuracy_score
 
 import bayespa
 from bayespa.corpus import Bag, BagVectorizer, OnlineVocabulary
-from bayespa.text.scores import Scores
+from bayespa.inspect import reliability
+from bayespa.text.scores import ProbabilityScores, Scores
 from bayespa.topics.model import Model
 
 TEXTS = ["the cat and the mouse", "stars and planets", "a mouse and a cat", "planets orbit stars"] * 20
@@ -99,8 +101,8 @@ def test_what_is_no_column_of_texts_or_labels_is_named_and_nothing_is_learned(te
 
 def test_columns_of_tables_are_learned():
     table = pd.DataFrame({"body": TEXTS, "folder": pd.Categorical([None, *CLASSES[1:]]), "stars": 0.5})
-    assert repr(model().learn(table.body, table.folder)) == "<TextModel medlda: 5 words, 2 classes>"
-    assert repr(model().learn(table.body, table.stars)) == "<TextModel medlda: 5 words, numbers>"
+    assert repr(model().learn(table.body, table.folder)) == "<TextModel medlda: 8 words, 2 classes>"
+    assert repr(model().learn(table.body, table.stars)) == "<TextModel medlda: 8 words, numbers>"
 
 
 @pytest.mark.parametrize(
@@ -180,32 +182,31 @@ def test_explanations_add_up():
         found = model(kind).learn(TEXTS, CLASSES)
         explanation = found.explain("cat and mouse")
         total = sum(word.contribution for word in explanation.words)
-        rest = 0.0 if kind == "medlda" else float(found.estimator.intercept_[0])
-        assert explanation.decision == pytest.approx(total + rest, abs=1e-6)
+        assert explanation.decision == pytest.approx(explanation.base + total, abs=1e-6)
+        (predicted,) = found.predict(["cat and mouse"])
+        assert explanation.target == predicted
+        others = dict(zip(found.class_names, found.predict_proba(["cat and mouse"])[0], strict=True))
+        assert explanation.probability == pytest.approx(others.pop(predicted))
+        assert others == {explanation.runner_up: pytest.approx(explanation.runner_up_probability)}
+        assert "no known word" in str(found.explain("qwerty"))
 
 
 def test_linear_models_explain_numbers_and_refuse_unknown_classes():
     found = model("linear").learn(TEXTS, [1.0, -1.0, 1.0, -1.0] * 20)
     explanation = found.explain("cat and mouse")
-    assert explanation.target == "prediction"
     (predicted,) = found.predict(["cat and mouse"])
     total = sum(word.contribution for word in explanation.words)
-    assert (
-        predicted
-        == pytest.approx(explanation.decision)
-        == pytest.approx(total + float(found.estimator.intercept_[0]))
-    )
-    with pytest.raises(ValueError, match="target is 'sea', and the classes are animals, sky"):
+    assert predicted == pytest.approx(explanation.decision) == pytest.approx(total + explanation.base)
+    with pytest.raises(ValueError, match="target is 'sea', and the classes are 'animals', 'sky'"):
         model("linear").learn(TEXTS, CLASSES).explain("cat", "sea")
 
 
-def test_bags_are_learned_by_models_that_grow():
+def test_bags_are_learned():
     bags = [Bag(np.array([i % 2, 2]), np.array([3, 1])) for i in range(80)]
     found = model().learn(bags, CLASSES)
     assert found.predict(bags[:2]) == ["animals", "sky"]
     assert found.words() == ["0", "1", "2"]
-    with pytest.raises(ValueError, match="bags of words whose number is not known, which kind='linear'"):
-        model("linear").learn(bags, CLASSES)
+    assert model("linear").learn(bags, CLASSES).predict(bags[:2]) == ["animals", "sky"]
     with pytest.raises(TypeError, match=r"documents are bags of words, not texts; count them with BagVec"):
         model(vectorizer=OnlineVocabulary()).learn(bags, CLASSES)
     with pytest.raises(TypeError, match=r"documents are texts, not bags of words; count them with OnlineV"):
@@ -240,3 +241,58 @@ def test_scores_are_those_of_scikit_learn():
     found = Scores.from_state(scores.to_state()).summary()
     assert found["MAE"] == pytest.approx(mean_absolute_error(t, p))
     assert found["R2"] == pytest.approx(r2_score(t, p))
+
+
+def test_scores_of_probabilities_are_those_of_scikit_learn():
+    draws = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(8)]
+    probability = draws.dirichlet(np.full(8, 0.5), 400)
+    y = [names[draws.choice(8, p=row)] for row in probability]
+    scores = ProbabilityScores("class", names)
+    scores.add(y[:100], probability[:100])
+    scores.add([*y[100:], None], np.vstack([probability[100:], probability[:1]]))
+    found = scores.summary()
+    assert found["log loss"] == pytest.approx(log_loss(y, probability, labels=names))
+    assert found["ECE"] == pytest.approx(reliability(y, probability, names).error)
+    for k in (3, 5):
+        expected = top_k_accuracy_score(y, probability, k=k, labels=names)
+        assert found[f"top {k} accuracy"] == pytest.approx(expected)
+    assert not scores.unknown
+    assert ProbabilityScores("class", names).summary() == {}
+
+
+def test_scores_of_probabilities_of_several_classes():
+    draws = np.random.default_rng(0)
+    names = ["a", "b", "c", "d"]
+    probability = draws.random((300, 4))
+    y = draws.random((300, 4)) < probability
+    labels = [tuple(np.array(names)[row]) for row in y]
+    scores = ProbabilityScores("classes", names)
+    scores.add(labels, probability)
+    found = scores.summary()
+    assert set(found) == {"log loss", "ECE"}
+    assert found["log loss"] == pytest.approx(log_loss(y.ravel(), probability.ravel()))
+    assert found["ECE"] < 0.06
+    scores.add([("a", "new")], probability[:1])
+    assert (scores.n_unknown, dict(scores.unknown)) == (1, {"new": 1})
+
+
+def test_unknown_classes_are_wrong_and_have_no_log_loss():
+    scores = ProbabilityScores("class", ["a", "b"])
+    scores.add(["c", "c"], np.array([[1.0, 0.0], [0.5, 0.5]]))
+    assert scores.summary() == {"ECE": 0.75}
+    scores.add(["a"], np.array([[0.25, 0.75]]))
+    assert scores.summary()["log loss"] == pytest.approx(np.log(4.0))
+
+
+def test_stop_words_are_kept_in_files(tmp_path):
+    texts = ["le chat dort", "le chien mange", "la souris dort", "le loup mange"] * 20
+    for stop_words in (None, "english", {"le", "la"}):
+        model = bayespa.TextModel(n_topics=2, stop_words=stop_words).learn(texts, ["a", "b"] * 40)
+        bayespa.save(model, tmp_path / "m")
+        loaded = bayespa.load(tmp_path / "m")
+        kept = loaded.stop_words
+        assert (set(kept) if isinstance(kept, list) else kept) == stop_words
+        assert any("le" in words for words in loaded.topics(3)) == (not isinstance(stop_words, set))
+    with pytest.raises(ValueError, match="stop_words='french' is unknown"):
+        bayespa.TextModel(stop_words="french")

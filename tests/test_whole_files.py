@@ -402,7 +402,7 @@ for _ in range(40):
 
 
 class TestReading:
-    @pytest.mark.parametrize("name", ["v1-medlda-words", "v1-medhdp-class", "v1-linear-class"])
+    @pytest.mark.parametrize("name", ["v3-medlda-class", "v1-medhdp-class", "v3-linear-class"])
     def test_a_file_that_is_overwritten_does_not_change_a_model(self, tmp_path, name):
         path, texts = tmp_path / "m", ["the cat and the mouse", "stars in space"]
         shutil.copy(GOLDEN / f"{name}.bayespa", path)

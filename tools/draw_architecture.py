@@ -83,11 +83,11 @@ def ways() -> str:
     """Draw one mini-batch through `partial_fit` on the left, one prediction on the right."""
     left = [
         ("partial_fit(X, y)", "topics.classifier, topics.estimator", BLUE),
-        ("Corpus, Classes", "topics.documents, topics.labels: counts and tasks, checked", BLUE),
+        ("Corpus, Classes", "topics.documents, topics.classifier: counts and tasks, checked", BLUE),
         ("grown", "topics.model: room for new words and classes", BLUE),
         ("rounds", "learning: for each mini-batch", SAND),
         ("propose(posterior, batch, index)", "topics.model: topics, then words, then calibration", SAND),
-        ("view, sample, medlda_step", "topics.medlda, topics.part, native.medlda", GREEN),
+        ("view, sample, medlda_step", "topics.medlda, topics.part, native.medlda; posteriors", GREEN),
         ("apply(state, step)", "learning, posteriors: state + statistics, all parts or none", SAND),
         ("_learned = ...", "topics.estimator: one assignment publishes it", BLUE),
     ]

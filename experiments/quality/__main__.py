@@ -23,10 +23,10 @@ from sklearn.svm import LinearSVC
 
 from bayespa import MedHDPClassifier, MedLDAClassifier, PassiveAggressiveClassifier
 from bayespa.inspect import diversity, npmi
-from bayespa.inspect.calibration import reliability
 from bayespa.reproduce.cells import code
 from bayespa.reproduce.methods import made
 from experiments.quality.splits import NAMED, OTHERS, Split, split
+from experiments.suite.measures import calibration_error
 
 MODELS: dict[str, Any] = {"MedLDA": MedLDAClassifier, "MedHDP": MedHDPClassifier}
 # What was tried on held-out documents; the test documents are for the defaults and for topics alone.
@@ -52,13 +52,6 @@ TESTED = ("topics alone", "defaults")
 CEILINGS = ("linear SVM, tf-idf", "PA, one pass, tf-idf")
 PEER = "tomotopy LDA, 40 topics, 200 sweeps"  # whose topics are compared, where it is installed
 PEER_SEEDS = 2  # which take longer than all others together
-
-
-def calibration_error(y: Any, probability: Any, n_bins: int = 15) -> float:
-    """Return the expected calibration error: of the most probable class, or of every label of a document."""
-    if y.ndim == 1:
-        return reliability(y, probability, np.arange(probability.shape[1]), n_bins).error
-    return reliability(y.ravel(), probability.reshape(-1, 1), [1], n_bins).error
 
 
 def measures(y: Any, said: Any) -> dict[str, float]:

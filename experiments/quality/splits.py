@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from benchmarks.corpora import counted
 from benchmarks.newsgroups_accuracy import later_of_each_group
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import CountVectorizer
 
 from bayespa.datasets import (
     fetch_20newsgroups,
@@ -29,12 +29,6 @@ class Split(NamedTuple):
     X_test: Any
     y_test: NDArray[Any]
     words: NDArray[Any]  # (W,)
-
-
-def _counted(train: Any, test: Any) -> tuple[Any, Any, NDArray[Any]]:
-    vectorizer = CountVectorizer(token_pattern="[a-z]{2,}", stop_words="english", min_df=5, dtype=np.int32)
-    X = vectorizer.fit_transform(train)
-    return X, vectorizer.transform(test), vectorizer.get_feature_names_out()
 
 
 def _later(y: NDArray[Any], share: float = 0.3) -> NDArray[np.bool_]:
@@ -78,8 +72,8 @@ def split(name: str, *, holdout: bool) -> Split:
     if holdout:
         later = _later(train.target, 5000 / len(train.target) if name == "arxiv" else 0.3)
         texts = np.asarray(train.data, object)
-        X, X_test, words = _counted(texts[~later], texts[later])
+        X, X_test, words = counted(texts[~later], texts[later])
         return Split(X, train.target[~later], X_test, train.target[later], words)
     test = fetch("test")
-    X, X_test, words = _counted(train.data, test.data)
+    X, X_test, words = counted(train.data, test.data)
     return Split(X, train.target, X_test, test.target, words)

@@ -1,5 +1,6 @@
 """Types of the native core (native/bindings*.cpp): arrays are C-contiguous, results go to `out`."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +52,14 @@ def quadratic(
     n_threads: int = 1,
 ) -> None: ...
 def inverse(factors: NDArray[np.float64], out: NDArray[np.float64], n_threads: int = 1) -> None: ...
+def moments(
+    shift: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    failed: NDArray[np.int64],
+    n_threads: int = 1,
+) -> None: ...
 def weighted_squares(
     x: NDArray[np.float64],
     weights: NDArray[np.float64],
@@ -169,6 +178,8 @@ def aggressive(
     loss: NDArray[np.float64],
     change: NDArray[np.float64],
     n_threads: int = 1,
+    ledger: NDArray[np.float64] | None = None,
+    turn: int = 0,
 ) -> None: ...
 def gibbs_diagonal(
     rows: _Rows,
@@ -250,3 +261,43 @@ def medlda_step(
     labelled: Statistics,
     n_threads: int,
 ) -> None: ...
+
+# bindings_text.cpp
+class Characters:
+    def __init__(self, properties: NDArray[np.int32], several: NDArray[np.uint32]) -> None: ...
+
+class Texts:
+    def __init__(self, texts: Sequence[str | bytes]) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def all_ascii(self) -> bool: ...
+
+class TextVocabulary:
+    def __init__(
+        self,
+        max_words: int,
+        min_count: int,
+        max_candidates: int,
+        lowercase: bool,
+        min_length: int,
+        n_grams: int,
+        left_out: list[bytes],
+        seed: int,
+    ) -> None: ...
+    def load(self, words: list[bytes], candidates: list[bytes], counts: list[int]) -> None: ...
+    def know(self, characters: Characters) -> None: ...
+    def learn(
+        self, texts: Texts, n_threads: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], int]: ...
+    def transform(
+        self, texts: Texts, n_threads: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], int]: ...
+    @property
+    def n_words(self) -> int: ...
+    @property
+    def n_returns(self) -> int: ...
+    def words(self, begin: int, end: int) -> list[str]: ...
+    def candidates(self, mark: int = -1) -> tuple[int, list[str], list[int]]: ...
+    def mark(self) -> int: ...
+    def forget(self, mark: int) -> None: ...
+    def back_to(self, mark: int) -> None: ...

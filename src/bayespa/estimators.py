@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names, _num_features
 
@@ -94,11 +94,20 @@ class Features:
 
     n: int
     names: NDArray[Any] | None  # None: they have none
+    topical: NDArray[np.bool_] | None = None  # (n,), which ones topics are made of; None: all
 
     @classmethod
-    def of(cls, X: Any) -> Features:
+    def of(cls, X: Any, topical: ArrayLike | None = None) -> Features:
         """Return the columns of X; only if they have names are these kept."""
-        return cls(int(_num_features(X)), _get_feature_names(X))
+        n = int(_num_features(X))
+        if topical is not None:
+            topical = np.array(topical)
+            if topical.shape != (n,) or topical.dtype != np.bool_:
+                raise ValueError(
+                    f"topic_words is an array of {topical.dtype} of shape {topical.shape}; give True or "
+                    f"False for each of the {n} columns"
+                )
+        return cls(n, _get_feature_names(X), topical)
 
     @classmethod
     def from_file(cls, values: dict[str, Any]) -> Features:
@@ -107,11 +116,23 @@ class Features:
         require_number("n_features_in_", n, 1, 2**31 - 1, whole=True)
         if names is not None and not (isinstance(names, np.ndarray) and names.shape == (n,)):
             raise ValueError(f"feature_names_in_ must be {n} names")
-        return cls(n, names)
+        topical = values.pop("topic_words_", None)
+        if topical is not None and not (
+            getattr(topical, "shape", None) == (n,) and topical.dtype == np.bool_
+        ):
+            raise ValueError(f"topic_words_ must be {n} truth values")
+        return cls(n, names, topical)
 
-    def wider(self, X: Any, name: str) -> Features:
-        """Return the columns of X, which has some behind those known; else raise a ValueError."""
-        after = Features.of(X)
+    def wider(self, X: Any, name: str, topical: ArrayLike | None = None) -> Features:
+        """Return the columns of X, which has some behind those known; else raise a ValueError.
+
+        What topics are made of remains for the columns that were known.
+        """
+        after = Features.of(X, topical)
+        if topical is not None or self.topical is not None:
+            mask = np.ones(after.n, np.bool_) if after.topical is None else after.topical
+            mask[: self.n] = True if self.topical is None else self.topical
+            after = replace(after, topical=mask)
         known = None if after.names is None else after.names[: self.n].tolist()
         if known != (None if self.names is None else self.names.tolist()):
             raise ValueError(

@@ -1,4 +1,5 @@
 import csv
+import gzip
 import io
 import json
 import multiprocessing
@@ -16,6 +17,7 @@ import pytest
 
 import bayespa as package
 from bayespa.cli import progress
+from bayespa.text.files import locked
 from bayespa.text.scores import Scores
 from bayespa.text.stream import Interrupted, StreamRun
 
@@ -54,7 +56,7 @@ def test_a_table_as_spreadsheets_write_it(bayespa, papers, tmp_path):
 
 def test_lines_for_people(bayespa, files, model):
     shown = bayespa("evaluate", model, files / "test.jsonl", "--by-class").out
-    assert shown.startswith("documents  300\naccuracy   0.")
+    assert shown.startswith("documents       300\naccuracy        0.")
     assert "precision  recall     F1  documents" in shown
 
 
@@ -93,9 +95,6 @@ def test_kinds_of_models_and_labels(bayespa, papers, tmp_path, kind, target):
     lines = [json.dumps({"text": text, "label": labels[target](label)}) for text, label in papers]
     (tmp_path / "d.jsonl").write_text("\n".join(lines))
     command = ["train", tmp_path / "d.jsonl", "-o", tmp_path / "m", "--model", kind, "--limit", 700]
-    if (kind, target) == ("linear", "classes"):
-        assert "several classes" in bayespa(*command, code=1).err
-        return
     bayespa(*command)
     found = bayespa("evaluate", tmp_path / "m", tmp_path / "d.jsonl", "--skip", 700, "--json").json
     measure, least = {"class": ("accuracy", 0.7), "classes": ("micro F1", 0.6), "number": ("R2", 0.3)}[target]
@@ -171,7 +170,7 @@ class TestMalformed:
             (folder / paper["topic"] / f"{i:03}").write_bytes(paper["body"].encode() + b" caf\xe9" * (i < 7))
         command = ["train", folder, "-o", tmp_path / "m", "--topics", 6]
         first = sorted(path for path in folder.glob("*/*") if int(path.name) < 7)[0]
-        found = bayespa(*command, "--json")
+        found = bayespa(*command, "--shuffle", 1000, "--json")
         assert found.err.count("\n") == 1
         assert found.err.startswith(
             "7 lines or files are not UTF-8 and read as latin-1, each byte a character; "
@@ -227,6 +226,179 @@ class TestStreamsSurvive:
         assert path.read_bytes() == before
 
 
+def papers_csv(path, papers, label=lambda i, label: label, **columns):
+    """Write a table of papers, with other labels perhaps, and other columns."""
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["text", "label", *columns])
+        for i, (text, name) in enumerate(papers):
+            rows.writerow([text, label(i, name), *(column(i) for column in columns.values())])
+    return path
+
+
+class TestOrder:
+    def test_a_sorted_file_is_mixed_and_learned_as_well(self, bayespa, papers, files, tmp_path):
+        found = {}
+        for name, part in ("sorted", sorted(papers[:700], key=lambda p: p[1])), ("mixed", papers[:700]):
+            path = papers_csv(tmp_path / f"{name}.csv", part)
+            learned = bayespa(
+                "train", path, "-o", tmp_path / name, "--batch-size", 32, "--topics", 8, "--json"
+            )
+            assert "flattered by the order" not in learned.json
+            said = "of one label, so all 700 documents are mixed; --shuffle 0 keeps their order"
+            assert (said in learned.err) == (name == "sorted")
+            options = ["--text", "body", "--label", "topic", "--json"]
+            found[name] = bayespa("evaluate", tmp_path / name, files / "test.jsonl", *options).json[
+                "accuracy"
+            ]
+        assert found["sorted"] > found["mixed"] - 0.03
+
+    def test_who_insists_is_told_that_the_measures_flatter(self, bayespa, papers, tmp_path):
+        path = papers_csv(tmp_path / "d.csv", sorted(papers[:700], key=lambda p: p[1]))
+        options = ["--set", "first_documents=256", "--classes", ",".join({label for _, label in papers})]
+        command = ["-o", tmp_path / "m", *options, "--batch-size", 32, "--json"]
+        kept = bayespa("train", path, *command, "--shuffle", 0)
+        piped = bayespa("train", "-", "--format", "csv", *command, input=path.read_bytes())
+        for learned in kept, piped:
+            assert "in the order learned, 100% of documents are in runs of 64 or more" in learned.err
+            assert "flatters the model" in learned.err
+            assert learned.json["flattered by the order"] is True
+
+    def test_the_order_of_time_is_kept(self, bayespa, papers, tmp_path):
+        """Even where labels come in runs; without the column they are mixed."""
+        run = sorted(papers[:400], key=lambda p: p[1])
+        dated = papers_csv(tmp_path / "dated.csv", run, created=lambda i: f"2012-{1 + i // 40:02}-01")
+        learned = bayespa("train", dated, "-o", tmp_path / "m", "--topics", 4)
+        assert "documents are in the order of time, by 'created', which is kept" in learned.err
+        assert package.load(tmp_path / "m").run["started"]["mix"] == {"buffer": 0}
+        undated = papers_csv(tmp_path / "undated.csv", run)
+        bayespa("train", undated, "-o", tmp_path / "m", "--topics", 4)
+        assert package.load(tmp_path / "m").run["started"]["mix"] == {"all": 400}
+
+    def test_a_mixed_file_keeps_its_order(self, bayespa, files, tmp_path):
+        command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--topics", 4]
+        bayespa(*command, "-o", tmp_path / "a")
+        bayespa(*command, "-o", tmp_path / "b", "--shuffle", 0)
+        a, b = (package.load(tmp_path / name) for name in "ab")
+        assert a.run["checksum"] == b.run["checksum"]
+
+    def test_a_mixed_run_is_resumed_with_the_same_bits(self, bayespa, papers, tmp_path):
+        path = papers_csv(tmp_path / "d.csv", sorted(papers[:700], key=lambda p: p[1]))
+        command = ["train", path, "--topics", 4, "--batch-size", 32, "--set", "first_documents=64"]
+        bayespa(*command, "-o", tmp_path / "whole")
+        save, saved = package.save, []
+
+        def fail(model, target):
+            save(model, target)
+            saved.append(target)
+            if len(saved) == 3:
+                raise OSError(28, "No space left on device")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(package, "save", fail)
+            bayespa(*command, "-o", tmp_path / "m", "--checkpoint-every", 100, code=1)
+        assert 200 < package.load(tmp_path / "m.checkpoint").run["documents"] < 700
+        found = bayespa(*command, "-o", tmp_path / "m", "--resume")
+        assert "are mixed" not in found.err  # it was said
+        assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+
+    def test_update_looks_too(self, bayespa, files, model, papers, tmp_path):
+        lines = [json.dumps({"body": text, "topic": label}) for text, label in sorted(papers[700:])]
+        lines.sort(key=lambda line: json.loads(line)["topic"])
+        (tmp_path / "d.jsonl").write_text("\n".join(lines))
+        found = bayespa("update", model, tmp_path / "d.jsonl", "-o", tmp_path / "m")
+        assert f"all {len(lines)} documents are mixed" in found.err
+
+
+class TestLabelsOfTables:
+    """What labels of a table are is decided for all of them, and said."""
+
+    def test_fractions_are_numbers(self, bayespa, papers, tmp_path):
+        names = sorted({label for _, label in papers})
+        path = papers_csv(tmp_path / "d.csv", papers, lambda i, label: f"{names.index(label) / 2:g}")
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--limit", 700, "--json")
+        assert "are whole numbers and fractions, and are learned as numbers; --target class" in learned.err
+        assert "R2 before learning" in learned.json
+        found = bayespa("evaluate", tmp_path / "m", path, "--skip", 700, "--json").json
+        assert found["R2"] > 0.3
+        assert 0.0 < found["within 2 deviations"] <= 1.0
+        assert found["documents"] == len(papers) - 700
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--limit", 700, "--target", "class")
+        assert learned.err == ""
+        assert package.load(tmp_path / "m").class_names == ["0", "0.5", "1", "1.5"]
+
+    def test_numbers_are_printed_in_six_digits_with_their_deviation(self, bayespa, papers, tmp_path):
+        names = sorted({label for _, label in papers})
+        path = papers_csv(tmp_path / "d.csv", papers, lambda i, label: 1e6 + names.index(label) + 0.5)
+        bayespa("train", path, "-o", tmp_path / "m", "--limit", 700)
+        line = bayespa("predict", tmp_path / "m", path, "--limit", 1).out.rstrip("\n").split("\t")
+        assert (line[0], line[1], len(line)) == (f"{path}:2", "1e+06", 3)
+        (row,) = bayespa("predict", tmp_path / "m", path, "--limit", 1, "--json").out.splitlines()
+        found = json.loads(row)
+        assert found["deviation"] == float(line[2]) > 0.0
+        assert found["label"] == float(line[1])
+
+    def test_fractions_among_names_are_names(self, bayespa, papers, tmp_path):
+        path = papers_csv(tmp_path / "d.csv", papers[:300], lambda i, label: "1.50" if i % 3 == 0 else label)
+        learned = bayespa("train", path, "-o", tmp_path / "m")
+        assert "are fractions and other texts, and are learned as classes; --target number" in learned.err
+        assert "1.50" in package.load(tmp_path / "m").class_names
+
+    def test_years_are_not_silently_classes(self, bayespa, papers, tmp_path):
+        names = sorted({label for _, label in papers})
+        path = papers_csv(tmp_path / "d.csv", papers[:300], lambda i, label: 1990 + names.index(label))
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--json")
+        assert learned.json["classes"] == 4
+        assert (
+            "(--label label) are 4 whole numbers from 1990 to 1993 and are learned as classes" in learned.err
+        )
+        assert "--target number learns them as numbers" in learned.err
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--json", "--target", "number")
+        assert (learned.err, "classes" in learned.json) == ("", False)
+
+    def test_several_in_one(self, bayespa, papers, tmp_path):
+        path = papers_csv(tmp_path / "d.csv", papers[:300], lambda i, label: f"{label};{'xyz'[i % 3]}")
+        learned = bayespa("train", path, "-o", tmp_path / "m")
+        assert "if they are several, give --separator ';'" in learned.err
+        assert bayespa("train", path, "-o", tmp_path / "m", "--separator", ";").err == ""
+
+    def test_empty_texts_are_counted(self, bayespa, papers, tmp_path):
+        rows = [("" if i % 10 == 0 else text, label) for i, (text, label) in enumerate(papers[:300])]
+        learned = bayespa("train", papers_csv(tmp_path / "d.csv", rows), "-o", tmp_path / "m")
+        assert "30 documents have an empty text (--text text)" in learned.err
+
+
+def test_evaluate_measures_probabilities_and_names_unknown_labels(bayespa, files, model, tmp_path):
+    found = bayespa("evaluate", model, files / "test.jsonl", "--json").json
+    assert found["top 3 accuracy"] > found["accuracy"]
+    assert 0.0 < found["log loss"] < 1.4
+    assert 0.0 < found["ECE"] < 0.3
+    assert "unknown labels" not in found
+    labelled = [json.loads(line) for line in (files / "test.jsonl").read_text().splitlines()]
+    rows = [row | ({"topic": "new"} if i < 30 else {}) for i, row in enumerate(labelled)]
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    other = bayespa("evaluate", model, tmp_path / "d.jsonl", "--json")
+    assert (
+        "30 of 300 documents have labels that the model does not know, which count as wrong: 'new' (30)"
+        in (other.err)
+    )
+    assert (other.json["of unknown labels"], other.json["unknown labels"]) == (30, {"new": 30})
+    assert other.json["accuracy"] < found["accuracy"]
+
+
+def test_stop_words_decide_and_make_no_topics(bayespa, files, tmp_path):
+    command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--topics", 4]
+    for words in "english", "none":
+        bayespa(*command, "-o", tmp_path / words, "--stop-words", words)
+    english, none = (package.load(tmp_path / words) for words in ("english", "none"))
+    assert (english.stop_words, none.stop_words) == ("english", None)
+    assert "the" in english.words()
+    assert not any("the" in words for words in english.topics(20))
+    assert any("the" in words for words in none.topics(20))
+    bayespa("update", tmp_path / "none", files / "test.jsonl")
+    assert package.load(tmp_path / "none").stop_words is None
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
@@ -236,22 +408,33 @@ class TestErrors:
             (["train", "{train}"], 2, "Missing option '-o'"),
             (["train", "{train}", "-o", "{folder}/m", "--set", "cost"], 2, "NAME=VALUE"),
             (["train", "{train}", "-o", "{folder}/m", "--set", "cots=1"], 2, "has no parameter cots"),
-            (["train", "{train}", "-o", "{folder}/m", "--model", "linear", "--topics", "3"], 2, "n_topics"),
+            (["train", "{train}", "-o", "{folder}/m", "--model", "linear", "--topics", "3"], 2,
+             "--topics 3 does not fit --model linear, which has no topics"),
+            (["train", "{train}", "-o", "{folder}/m", "--model", "medhdp", "--topics", "3"], 2,
+             "--topics 3 does not fit --model medhdp, which finds out how many topics it takes"),
+            (["train", "{train}", "-o", "{folder}/m", "--set", "n_passes=5"], 2,
+             "'n_passes=5' has no effect here; documents are learned as they are read, in one pass"),
+            (["train", "{train}", "-o", "{folder}/m", "--set", "random_state=5"], 2, "use --seed"),
+            (["train", "{blank}", "-o", "{folder}/m", "--text", "text"], 1,
+             "all 9 texts are empty; name the field of the text, now --text text"),
             (["train", "{docs}", "-o", "{folder}/m", "--set", "cost=-1"], 1, "cost is -1"),
             (["train", "{docs}", "-o", "{folder}/m", "--set", "multi_class=x"], 1, "multi_class is 'x'"),
             (["train", "{docs}", "-o", "{folder}/m", "--set", "batch_size=x"], 1, "batch_size is 'x'"),
             (["train", "{docs}", "-o", "{folder}/m", "--set", "first_documents=x"], 1, "documents is 'x'"),
+            (["train", "{train}", "-o", "{folder}/m", "--encoding", "foo"], 1, "--encoding foo is unknown"),
             (["train", "{empty}", "-o", "{folder}/m"], 1, "no documents"),
             (["train", "{train}", "-o", "{folder}/m", "--text", "body", "--label", "none"], 1, "has a label"),
-            (["train", "{one}", "-o", "{folder}/m"], 1, "two are needed"),
-            (["train", "{few}", "-o", "{folder}/m"], 1, "--min-count"),
+            (["train", "{one}", "-o", "{folder}/m"], 1,
+             "all 9 labels are 'a', and two are needed to learn; name the field of the label by --label"),
+            (["train", "{few}", "-o", "{folder}/m", "--min-count", "3"], 1, "--min-count"),
             (["train", "{model}", "-o", "{folder}/m"], 1, "give --format one of lines, files, jsonl"),
-            (["train", "{several}", "-o", "{folder}/m", "--model", "linear"], 1, "use --model medlda"),
             (["train", "{train}", "-o", "{folder}/m", "--text", "body"], 1, "or --label none for no labels"),
             (["train", "{no_labels}", "-o", "{folder}/m"], 1, "give --target and, for classes, --classes"),
             (["evaluate", "{train}", "{train}"], 1, "not a model file"),
             (["evaluate", "{folder}/none", "{train}"], 2, "does not exist"),
             (["evaluate", "{model}", "{unlabelled}"], 1, "no document of the input has a label"),
+            (["evaluate", "{model}", "{other}"], 1, "the model knows none of the labels, 'x' (1)"),
+            (["evaluate", "{model}", "{number}"], 1, "number.jsonl:1: its label is 1.5, where labels"),
             (["update", "{model}", "{number}"], 1, "number.jsonl:1: its label is 1.5, where labels"),
             (["explain", "{model}", "some text", "--target", "x"], 1, "the classes are"),
         ],
@@ -264,6 +447,9 @@ class TestErrors:
             "few": '{"text": "one two", "label": "a"}\n{"text": "three four", "label": "b"}\n',
             "several": '{"text": "some words", "label": ["a", "b"]}\n' * 9,
             "no_labels": '{"text": "some words", "label": null}\n' * 9,
+            "blank": '{"text": "  ", "label": "a"}\n{"text": "", "label": "b"}\n{"text": "", "label": "a"}\n'
+            * 3,
+            "other": '{"body": "some words", "topic": "x"}\n',
             "unlabelled": '{"body": "some words", "topic": null}\n',
             "number": '{"body": "some words", "topic": 1.5}\n',
         }
@@ -379,13 +565,15 @@ class TestCrashes:
         assert path.read_bytes() == whole
         assert os.listdir(tmp_path) == ["m"]
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_interrupted_it_saves_and_resumes(self, bayespa, files, whole, tmp_path, number):
         path, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
         with running(*crash_command(files, path)) as process:
             while process.is_alive() and not checkpoint.exists():
                 time.sleep(0.002)
-            os.kill(process.pid, number)
+            for _ in range(2):  # a second one, from who is impatient, changes nothing
+                os.kill(process.pid, number)
+                time.sleep(0.002)
             process.join()
             assert process.exitcode == 128 + number
         assert not path.exists()
@@ -428,6 +616,64 @@ class TestCrashes:
             process.join()
             assert process.exitcode == 130
         assert package.load(path).estimator.n_documents_seen_ == 800
+
+    def test_a_stream_that_waits_is_saved_by_time(self, files, model, tmp_path):
+        path, pipe = tmp_path / "m", tmp_path / "pipe"
+        path.write_bytes(model.read_bytes())
+        os.mkfifo(pipe)
+        lines = (files / "test.jsonl").read_bytes().splitlines(keepends=True)
+        command = ["update", path, "-", "--batch-size", 64, "--checkpoint-seconds", 0.3]
+        with running(*command, stdin=pipe) as process, open(pipe, "wb", buffering=0) as stream:
+            for begin in (0, 100):  # it waits for more in between, and what it has read goes on
+                stream.write(b"".join(lines[begin : begin + 100]))
+                learned = 700 + (begin + 100) // 64 * 64
+                for _ in range(1000):
+                    if package.load(path).estimator.n_documents_seen_ == learned:
+                        break
+                    time.sleep(0.02)
+                assert package.load(path).estimator.n_documents_seen_ == learned
+            stream.close()
+            process.join()
+            assert process.exitcode == 0
+        assert package.load(path).estimator.n_documents_seen_ == 900
+
+    @pytest.mark.parametrize("command", ["train", "update", "predict"])
+    def test_a_billion_blank_lines_are_told_and_interrupted(self, model, tmp_path, command):
+        path = tmp_path / "bomb.jsonl.gz"
+        path.write_bytes(
+            gzip.compress(b"\n" * 2**20) * 1000
+        )  # a megabyte of many small files, as gzip allows
+        own = tmp_path / "m"
+        own.write_bytes(model.read_bytes())
+        arguments = {"train": [path, "-o", tmp_path / "new"]}.get(command, [own, path])
+        program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        program += "from bayespa.cli import main; main()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, command, *map(str, arguments)], stderr=subprocess.PIPE, text=True
+        )
+        said = process.stderr.readline()
+        assert f"{path}, line 2000000: neither it nor the 1,999,999 lines before it hold anything" in said
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=60)  # all lines would take many minutes
+        assert process.returncode == 130
+        assert "Traceback" not in rest
+        assert own.read_bytes() == model.read_bytes()
+        assert sorted(os.listdir(tmp_path)) == ["bomb.jsonl.gz", "m"]
+
+    def test_two_updates_of_one_model_do_not_run_beside_each_other(self, bayespa, files, model, tmp_path):
+        path = tmp_path / "m"
+        path.write_bytes(model.read_bytes())
+        with locked(path):
+            found = bayespa("update", path, files / "test.jsonl", "--no-wait", code=1)
+        assert f"process {os.getpid()} on" in found.err
+        assert "is updating this model" in found.err
+        assert path.read_bytes() == model.read_bytes()
+        command = ["update", path, files / "test.jsonl"]
+        with running(*command) as one, running(*command) as other:
+            one.join()
+            other.join()
+        assert one.exitcode == other.exitcode == 0
+        assert package.load(path).estimator.n_documents_seen_ == 1300  # 700, and 300 twice
 
     def test_resuming_with_other_documents_is_refused(self, bayespa, files, tmp_path):
         path, data = tmp_path / "m", tmp_path / "data.jsonl"
@@ -492,16 +738,26 @@ class TestProgress:
         )
         assert progress._clock(3700) == "1:01:40"
 
-    def test_is_on_a_terminal_only(self, capsys):
-        for terminal in (True, False):
+    def test_is_written_over_on_a_terminal_and_rare_elsewhere(self):
+        for terminal, seconds, shown in (True, 1.0, 1), (False, 1.0, 0), (False, 11.0, 1):
             stream = io.StringIO()
             stream.isatty = lambda terminal=terminal: terminal
             line = progress.Line(None, stream=stream)
-            line._shown -= 1.0
+            line._shown -= seconds
             line.show(StreamRun(1000, 0, None))
+            line.show(StreamRun(2000, 0, None))
             line.clear()
-            assert ("documents" in stream.getvalue()) == terminal
-            assert bool(stream.getvalue()) == terminal
+            assert stream.getvalue().count("documents") == shown
+            assert stream.getvalue().endswith("/s\n") == (shown and not terminal)
+
+    def test_knows_the_limit(self, bayespa, files, tmp_path, monkeypatch):
+        totals = []
+        monkeypatch.setattr(progress.Line, "show", lambda line, run: totals.append(line._total))
+        command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "-o", tmp_path / "m"]
+        bayespa(*command, "--limit", 300)
+        bayespa(*command, "--skip", 400, "--limit", 5000)
+        assert totals[0] == 300
+        assert abs(totals[-1] - 300) < 3
 
     def test_number_of_documents(self, files, tmp_path):
         assert abs(progress.count_documents((str(files / "train.jsonl"),), None) - 700) < 3

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import lzma
 import warnings
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from bayespa.corpus import CorpusWarning, MalformedInput, Problem, Problems, read, read_vocabulary
+from bayespa.corpus.sources import Lines
 
 
 def problems_of(path, **options):
@@ -81,6 +83,40 @@ def test_a_line_of_just_the_limit(tmp_path):
     path = tmp_path / "docs.txt"
     path.write_bytes(b"12345\n123456\n12345")
     assert problems_of(path, max_bytes=6) == (["12345", "12345"], [(2, "longer than max_bytes=6")])
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "blank"),
+    [
+        ("docs.jsonl.gz", b'{"text": "good", "label": "a"}\n', b"\n"),
+        ("docs.jsonl.gz", b'{"text": "good", "label": "a"}\n', b"    \n"),
+        ("docs.csv.gz", b"text,label\ngood,a\n", b"\n"),
+        ("docs.svm.gz", b"1 3:1\n", b"\n"),
+        ("docs.svm.gz", b"1 3:1\n", b"# no document\n"),
+    ],
+    ids=str,
+)
+def test_very_many_lines_without_a_document_are_told(tmp_path, monkeypatch, name, document, blank):
+    monkeypatch.setattr("bayespa.corpus.texts._SILENT", 3000 * len(blank) if name[5] != "c" else 3000)
+    path, before = tmp_path / name, document.count(b"\n")
+    path.write_bytes(gzip.compress(document + 2999 * blank))
+    assert problems_of(path)[1] == []
+    rows = document.splitlines(keepends=True)[-1]
+    path.write_bytes(gzip.compress(document + 7000 * blank + rows + 2000 * blank + rows + 2999 * blank))
+    contents, problems = problems_of(path)
+    assert len(contents) == 3
+    message = "neither it nor the 2,999 lines before it hold anything; is the file damaged?"
+    assert problems == [(before + 3000, message), (before + 6000, message)]
+
+
+def test_a_line_without_an_end_is_told_before_all_of_it_is_read():
+    stream = io.BytesIO(b"x" * 5_000_000 + b"\nlast")
+    lines = Lines(stream, "utf-8", 100)
+    with pytest.raises(MalformedInput, match="longer than max_bytes=100"):
+        next(lines)
+    assert stream.tell() == 101
+    assert list(lines) == ["last"]
+    assert lines.number == 2
 
 
 def test_csv(tmp_path):

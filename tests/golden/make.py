@@ -38,9 +38,7 @@ KINDS = {
 def models():
     for kind, parameters in KINDS.items():
         for target, labels in TARGETS.items():
-            if kind == "linear" and target == "classes":
-                continue
-            vocabulary = OnlineVocabulary(30, min_count=2, fixed_width=kind == "linear")
+            vocabulary = OnlineVocabulary(30, min_count=2)
             model = bayespa.TextModel(kind, vectorizer=vocabulary, **parameters)
             yield f"{kind}-{target}", model.learn(TEXTS, labels)
     for name, kind, parameters in (

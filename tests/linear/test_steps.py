@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from bayespa import _native
+from bayespa.native.linalg import new_ledger
 from bayespa.native.linear import Rows, Wanted, Zones
 from bayespa.reference import linear as reference
 
@@ -73,6 +74,8 @@ every_setting = pytest.mark.parametrize(
         ("zones", 0.5, "augmented"),
         ("classification", 0.0, "augmented"),
         ("regression", 0.0, "augmented"),
+        ("zones", 0.5, "squared"),
+        ("regression", 0.5, "squared"),
     ],
 )
 
@@ -179,6 +182,28 @@ def test_arrays_of_the_wrong_shape_are_refused():
         _native.gibbs_full(rows, y, 1.0, "moments", *2 * [np.zeros((2, 8, 8))[0], np.zeros((2, 8, 8))], two)
     with pytest.raises(ValueError, match="labels must be"):
         _native.aggressive(rows, Wanted(y.labels[1:], None, y.cost, 2, 1.0), **arguments)
+
+
+def test_passes_with_a_ledger_are_made_once_and_in_their_turn():
+    rng = np.random.default_rng(0)
+    rows = example_rows(rng)
+    y = example_targets(rng, rows.n, "classification", n_tasks=2)
+    ledger, weights, plain = new_ledger(2), np.zeros((8, 2)), np.zeros((8, 2))
+
+    def show(weights, **options):
+        arrays = {"dual": None, "drift": None, "loss": np.zeros(2), "change": np.zeros(2)}
+        values = {"aggressiveness": 0.1, "squared": False, "variance": 1.0, "seen": 0}
+        _native.aggressive(rows, y, np.arange(rows.n), weights=weights, **arrays, **values, **options)
+
+    for turn, made in ((1, 0), (0, 1), (0, 1), (2, 1), (1, 2)):
+        show(weights, ledger=ledger, turn=turn)
+        assert ledger[0] == made
+    for _ in range(2):
+        show(plain)
+    assert plain.any()
+    assert_array_equal(weights, plain)
+    with pytest.raises(ValueError, match="ledger must"):
+        show(weights, ledger=np.empty(0), turn=0)
 
 
 def test_rows_of_any_matrix_leave_it_as_it_was():

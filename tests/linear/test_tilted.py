@@ -123,6 +123,23 @@ def test_a_tilt_shrinks_the_variance_and_pulls_towards_the_zone(method):
         assert gain <= 0 or m[i] < upper[i]
 
 
+def test_the_squared_hinge_is_the_rule_of_bayes_where_the_mean_misses():
+    """A Gaussian likelihood of precision 4c at the end of the zone that is missed."""
+    for m, s, lower, upper, c in random_tilts(3000, seed=5):
+        log_mass, gain, ratio = tilt(m, s, lower, upper, c, "squared")
+        if lower <= m <= upper:
+            assert (log_mass, gain, ratio) == (0, 0, 1)
+            continue
+        edge = lower if m < lower else upper
+        variance = 1 / (1 / s + 4 * c)
+        mean = variance * (m / s + 4 * c * edge)
+        assert_allclose(
+            [m + s * gain, s * ratio], [mean, variance], rtol=1e-9, atol=1e-12 * max(abs(m), 1e-6)
+        )
+        density = -0.5 * (np.log1p(4 * c * s) + (edge - m) ** 2 / (s + 1 / (4 * c)))
+        assert_allclose(log_mass, density, rtol=1e-9, atol=1e-12)
+
+
 def test_the_mean_field_bound_lies_below_the_evidence():
     cases = random_tilts(3000, seed=2)
     bound = np.array([tilt(*case[:4], cost=case[4], method="augmented")[0] for case in cases])
@@ -150,7 +167,7 @@ def test_the_mean_field_is_a_fixed_point(sides):
     assert_allclose(mean, variance * pull, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("method", ["moments", "augmented"])
+@pytest.mark.parametrize("method", ["moments", "augmented", "squared"])
 def test_native_repeats_the_twin_bit_for_bit(isa, method):
     twin = np.empty((1, 3))
     for *case, cost in [*random_tilts(200, seed=4).tolist(), *EXTREMES[::3]]:

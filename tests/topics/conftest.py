@@ -24,7 +24,7 @@ def maker(model):
     def make(topics=None, expert=None, **parameters):
         known = MODELS[model](topics)
         turned = {**known.get("expert", {}), **(expert or {})}
-        return model(**{"random_state": 0, **known, **parameters, "expert": turned})
+        return model(**{"random_state": 0, "n_passes": 1, **known, **parameters, "expert": turned})
 
     return make
 

@@ -11,10 +11,11 @@ from bayespa import MedLDAClassifier, MedLDARegressor
 from bayespa.inspect import npmi
 from bayespa.native.medlda import Documents
 from bayespa.native.random import permutation, subkey
+from bayespa.topics.classifier import Classes
 from bayespa.topics.documents import Batches, Corpus
 from bayespa.topics.estimator import ORDER
 from bayespa.topics.first_look import answers, topics_by_labels, with_labels
-from bayespa.topics.labels import Classes, Numbers
+from bayespa.topics.regressor import Numbers
 
 LABELS = np.ones((6, 1), np.float32)
 FEW = {"first_sweeps": 5}
@@ -147,12 +148,14 @@ def test_labels_tell_topics_apart_that_words_do_not():
 
 
 def test_no_document_counts_twice(corpus):
-    model = MedLDAClassifier(5, batch_size=64, expert={"first_documents": 300}, random_state=0).fit(
-        corpus.X, corpus.y
-    )
-    assert_allclose(tokens(model), corpus.X.sum())
-    assert model.n_documents_seen_ == 700
-    assert len(model.objective_) == 11
+    for n_passes, n_steps in ((1, 11), (3, 33), (None, 85)):  # None: five passes, of 17 mini-batches
+        model = MedLDAClassifier(
+            5, batch_size=64, n_passes=n_passes, expert={"first_documents": 300}, random_state=0
+        )
+        model.fit(corpus.X, corpus.y)
+        assert_allclose(tokens(model), corpus.X.sum())
+        assert model.n_documents_seen_ == 700
+        assert len(model.objective_) == n_steps
 
 
 def test_the_bits_are_those_of_any_number_of_threads(corpus, state):
@@ -163,7 +166,8 @@ def test_the_bits_are_those_of_any_number_of_threads(corpus, state):
 
 
 def test_mini_batches_are_learned_together_or_not_at_all(corpus):
-    model, seen = MedLDAClassifier(5, batch_size=64, expert={"first_documents": 300}, random_state=0), []
+    expert, seen = {"first_documents": 300}, []
+    model = MedLDAClassifier(5, batch_size=64, n_passes=1, expert=expert, random_state=0)
 
     def stop(round_):
         seen.append(model.n_documents_seen_)
@@ -189,7 +193,8 @@ def test_topics_hold_together():
     coherence = {
         sweeps: np.mean(npmi(model.topics(5, names), X, feature_names=names))
         for sweeps in (0, 50)
-        for model in [MedLDAClassifier(4, expert={"first_sweeps": sweeps}, random_state=0).fit(X, y)]
+        for expert in [{"first_sweeps": sweeps}]
+        for model in [MedLDAClassifier(4, n_passes=1, expert=expert, random_state=0).fit(X, y)]
     }
     assert coherence[50] > coherence[0] + 0.05
 

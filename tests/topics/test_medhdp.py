@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from bayespa import MedHDPClassifier, MedHDPRegressor
 from bayespa.datasets import make_topic_corpus
 from bayespa.posteriors import Gaussian, Joint, Sticks
-from bayespa.topics.labels import Numbers
+from bayespa.topics.regressor import Numbers
 from bayespa.topics.topic_sums import TopicStatistics
 
 EXPERT = {"first_documents": None, "first_sweeps": 40, "min_tokens": 0.0}
@@ -29,6 +29,37 @@ def test_finds_how_many_topics_there_are():
     planted, found = corpus.topic_word.toarray(), model.components_
     cosine = planted @ found.T / np.linalg.norm(planted, axis=1)[:, None] / np.linalg.norm(found, axis=1)
     assert cosine[linear_sum_assignment(-cosine)].mean() > 0.9
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_topic_that_appears_late_is_found(seed):
+    """Of 20 planted topics one appears at half of the stream, and is born then."""
+    corpus = make_topic_corpus(6000, n_words=1000, n_topics=20, n_labels=5, random_state=seed)
+    has = corpus.document_topic[:, -1] > 0.01
+    early = np.flatnonzero(~has)[:2048]
+    late = np.setdiff1d(np.arange(6000), early)[:2048]
+    assert has[late].mean() > 0.4
+    model = MedHDPClassifier(random_state=0).partial_fit(
+        corpus.data[early], corpus.target[early], classes=range(5)
+    )
+    before, planted = model.topic_ids_.max(), corpus.topic_word[[-1]].toarray()[0]
+    assert np.minimum(model.components_, planted).sum(axis=1).max() < 0.2
+    for rows in np.split(late, 8):
+        model.partial_fit(corpus.data[rows], corpus.target[rows])
+    shared = np.minimum(model.components_, planted).sum(axis=1)
+    assert shared.max() > 0.8
+    assert model.topic_ids_[shared.argmax()] > before
+
+
+def test_no_topic_is_born_where_nothing_is_new():
+    corpus = make_topic_corpus(5120, n_words=1000, n_topics=20, n_labels=5, random_state=0)
+    model = MedHDPClassifier(random_state=0).partial_fit(
+        corpus.data[:2048], corpus.target[:2048], classes=range(5)
+    )
+    before = model.topic_ids_.max()
+    model.partial_fit(corpus.data[2048:], corpus.target[2048:])
+    new = model.topic_ids_ > before
+    assert model.topic_tokens_[new].sum() < 0.01 * model.topic_tokens_.sum()
 
 
 def test_topics_keep_their_numbers(corpus):
@@ -87,9 +118,8 @@ def test_small_topics_go(corpus):
 
 
 def test_first_mini_batch_is_larger(corpus):
-    model = MedHDPClassifier(**{**SMALL, "expert": {**EXPERT, "first_documents": 200}}).fit(
-        corpus.X, corpus.y
-    )
+    expert = {**EXPERT, "first_documents": 200}
+    model = MedHDPClassifier(**{**SMALL, "n_passes": 1, "expert": expert}).fit(corpus.X, corpus.y)
     assert len(model.objective_) == 1 + 8  # 200 documents, then 64 at a time
     model.partial_fit(corpus.X, corpus.y)
     assert len(model.objective_) == 1 + 8 + 11
@@ -97,8 +127,10 @@ def test_first_mini_batch_is_larger(corpus):
 
 
 def test_no_topic_at_all():
-    """Documents without a word teach nothing: a model without topics still answers."""
-    model = MedHDPClassifier(**SMALL).partial_fit(np.zeros((3, 5)), [0, 1, 2], classes=[0, 1, 2])
+    """Documents without a word teach no topic: a model without topics still answers."""
+    model = MedHDPClassifier(**SMALL, decides="topics").partial_fit(
+        np.zeros((3, 5)), [0, 1, 2], classes=[0, 1, 2]
+    )
     assert model.n_topics_ == 0
     assert model.transform(np.eye(5)).shape == (5, 0)
     assert_array_equal(model.decision_function(np.eye(5)), 0.0)

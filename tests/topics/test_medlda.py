@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayespa import MedLDAClassifier
+from bayespa.topics.words import BIAS
 
 
 def test_number_of_topics_stays(corpus):
@@ -32,7 +33,8 @@ def test_a_document_without_words_has_the_shares_of_the_prior(corpus, learn_alph
     shares = model.alpha_ / model.alpha_.sum()
     assert (np.ptp(shares) > 0.0) == learn_alpha
     assert_allclose(model.transform(corpus.X[:1] * 0), [shares])
-    assert_allclose(model.decision_function(corpus.X[:1] * 0)[0], model.coef_ @ shares)
+    bias = BIAS * model.posterior_["words"].mean()[:, 0]
+    assert_allclose(model.decision_function(corpus.X[:1] * 0)[0], model.coef_ @ shares + bias)
 
 
 def test_merge_of_common_ancestor_keeps_the_order_of_topics(corpus):

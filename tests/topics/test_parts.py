@@ -17,8 +17,8 @@ from bayespa.topics.calibration import (
     probabilities,
     temperature,
 )
-from bayespa.topics.documents import Corpus
-from bayespa.topics.labels import Classes, label_array
+from bayespa.topics.classifier import Classes
+from bayespa.topics.documents import Corpus, label_array
 from bayespa.topics.merge import matching
 
 # Documents

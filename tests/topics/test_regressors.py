@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 TRUTH = np.array([[1, -1, 2, -2, 0, 1], [0, 2, -1, 1, -1, -1]]).T
 
@@ -51,12 +51,23 @@ def test_documents_without_targets_keep_their_shape(regressor, corpus, y):
 
 
 def test_explanation_of_each_target_adds_up_to_its_prediction(regressor, corpus, y):
+    y = 2010.0 + 100.0 * y  # the parts are in the unit of y
     model = regressor().fit(corpus.X, y[:700])
-    predicted = model.predict(corpus.X_test[:1])[0]
+    predicted, std = model.predict(corpus.X_test[:1], return_std=True)
+    nothing = model.predict(np.zeros((1, 300), int))
     for target in (0, 1):
         explanation = model.explain(corpus.X_test[0], target)
-        assert explanation.decision == pytest.approx(predicted[target])
-        assert sum(word.contribution for word in explanation.words) == pytest.approx(predicted[target])
+        assert explanation.decision == pytest.approx(predicted[0, target])
+        assert explanation.std == pytest.approx(std[0, target])
+        assert explanation.probability is explanation.runner_up is None
+        topics = sum(topic.contribution for topic in explanation.topics)
+        assert explanation.base + topics + explanation.beside == pytest.approx(predicted[0, target])
+        words = sum(word.contribution for word in explanation.words)
+        assert explanation.base + words == pytest.approx(predicted[0, target])
+        assert abs(explanation.base - y[:700, target].mean()) < y[:700, target].std()
+        assert str(explanation).startswith(f"target {target}: {predicted[0, target]:.6g} ± ")
+        assert model.explain(np.zeros(300, int), target).base == pytest.approx(nothing[0, target])
+    assert_allclose(model.units_, y[:700].std(axis=0), rtol=0.2)
     with pytest.raises(ValueError, match="target is 2; the model has 2 targets, from 0"):
         model.explain(corpus.X_test[0], 2)
 

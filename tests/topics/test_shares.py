@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayespa import MedLDAClassifier, MedLDARegressor
+from bayespa.topics.classifier import Classes
 from bayespa.topics.documents import Corpus
-from bayespa.topics.labels import Classes
 from bayespa.topics.medlda import TABLES
 
 

@@ -95,26 +95,28 @@ def test_probabilities_rank_like_decisions(classifier, corpus):
 def test_probabilities_are_calibrated(classifier):
     """Noisy labels: one in five is wrong, and the model must not be surer than that.
 
-    It may be a little less sure: it expects surprises of documents that come later, and these are none.
+    It is less sure: it expects surprises of documents that come later, and one temperature cannot say that a
+    label may be wrong however large the margin is.
     """
     corpus = make_topic_corpus(2500, n_words=300, n_topics=6, n_labels=3, random_state=5)
     rng = np.random.default_rng(0)
     y = np.where(rng.random(2500) < 0.2, rng.integers(3, size=2500), corpus.target)
-    model = classifier().fit(corpus.data[:1500], y[:1500])
+    model = classifier(n_passes=None).fit(corpus.data[:1500], y[:1500])
     probability = model.predict_proba(corpus.data[1500:])
     hit = probability.argmax(axis=1) == y[1500:]
-    assert -0.08 < probability.max(axis=1).mean() - hit.mean() < 0.0
+    assert -0.11 < probability.max(axis=1).mean() - hit.mean() < 0.0
 
 
 @pytest.mark.parametrize("multi_class", ["shared", "ovr"])
 def test_evidence_of_calibration_is_older_than_the_labels(classifier, corpus, multi_class, state):
     """A second iteration knows the labels; what it would predict is no evidence of how predictions fare."""
-    once = classifier(multi_class=multi_class, expert={"n_iterations": 1}).fit(corpus.X[:128], corpus.y[:128])
-    twice = copy.deepcopy(once).set_params(expert={**once.expert, "n_iterations": 2})
-    for model in (once, twice):
+    twice = classifier(multi_class=multi_class, expert={"n_iterations": 2})
+    twice.fit(corpus.X[:128], corpus.y[:128])
+    thrice = copy.deepcopy(twice).set_params(expert={**twice.expert, "n_iterations": 3})
+    for model in (twice, thrice):
         model.partial_fit(corpus.X[128:192], corpus.y[128:192])
-    assert state(once) != state(twice)
-    assert once.posterior_["temperature"] == twice.posterior_["temperature"]
+    assert state(twice) != state(thrice)
+    assert twice.posterior_["temperature"] == thrice.posterior_["temperature"]
 
 
 def test_parameters_set_later_are_those_of_answers(classifier, corpus):
@@ -154,17 +156,83 @@ def test_explanation_adds_up(classifier, corpus, multi_class):
         assert explanation.target == target
         assert explanation.decision == decision
         by_topics = sum(part.contribution for part in explanation.topics)
-        assert_allclose(by_topics + explanation.beside, decision, atol=1e-5)
-        assert_allclose(sum(part.contribution for part in explanation.words), decision, atol=1e-5)
+        assert_allclose(explanation.base + by_topics + explanation.beside, decision, atol=1e-12)
+        by_words = sum(part.contribution for part in explanation.words)
+        assert_allclose(explanation.base + by_words, decision, atol=1e-5)
         assert sum(part.count for part in explanation.words) == corpus.X_test[0].sum()
+        assert_allclose(sum(part.share for part in explanation.topics), 1.0, atol=1e-5)
+        other = model.explain(corpus.X_test[1], target)  # all documents start from the same
+        assert_allclose(other.base, explanation.base, atol=1e-5)
     best = model.explain(corpus.X_test[0].toarray()[0])
     assert best.target == model.predict(corpus.X_test[0])[0]
+    probability = dict(zip(model.classes_, model.predict_proba(corpus.X_test[0])[0], strict=True))
+    assert best.probability == probability[best.target] == max(probability.values())
+    assert best.runner_up_probability == probability[best.runner_up] == sorted(probability.values())[1]
     assert str(best).startswith(f"{best.target}: +")
+    assert f"next {best.runner_up}, " in str(best)
+    assert best.topics[0].contribution > 0.0 or best.beside > 0.0
     assert "<table>" in best._repr_html_()
     with pytest.raises(ValueError, match="one at a time"):
         model.explain(corpus.X_test[:2])
     with pytest.raises(ValueError, match="the classes are 'a', 'b', 'c'"):
         model.explain(corpus.X_test[0], "d")
+
+
+def test_what_the_average_document_has_is_the_base(classifier, corpus):
+    """Topics are compared with documents whose topics are those of all documents learned."""
+    model = classifier(decides="topics").fit(corpus.X, corpus.y)
+    average = model.topic_sizes_ / model.topic_sizes_.sum()
+    for task, target in enumerate(model.classes_):
+        explanation = model.explain(corpus.X_test[0], target)
+        assert explanation.base == pytest.approx(average @ model.coef_[task], abs=1e-5)
+        for topic in explanation.topics:
+            above = model.coef_[task, topic.topic] - average @ model.coef_[task]
+            assert topic.weight == pytest.approx(above)
+            assert topic.name == model.topic_names_[topic.topic]
+
+
+def test_explanation_of_two_classes_is_of_the_one_predicted(classifier, corpus):
+    model = classifier().fit(corpus.X, corpus.y > 0)
+    for document in corpus.X_test[:6]:
+        best, (predicted,) = model.explain(document), model.predict(document)
+        assert best.target == predicted
+        assert best.runner_up != predicted
+        assert best.decision == abs(model.decision_function(document)[0])
+        assert best.probability + best.runner_up_probability == pytest.approx(1.0)
+        against = model.explain(document, not predicted)
+        assert (against.decision, against.base) == (-best.decision, pytest.approx(-best.base))
+
+
+def test_explanation_of_labels_has_no_runner_up(classifier, corpus):
+    model = classifier().fit(corpus.X, np.eye(3, dtype=int)[corpus.y])
+    best = model.explain(corpus.X_test[0])
+    assert best.probability == model.predict_proba(corpus.X_test[0])[0].max()
+    assert best.runner_up is None
+    assert "next" not in str(best)
+
+
+@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
+def test_explanation_of_no_known_word(classifier, corpus, multi_class):
+    model = classifier(multi_class=multi_class).fit(corpus.X, corpus.y)
+    nothing = model.explain(np.zeros((1, 300), int))
+    assert (nothing.topics, nothing.words) == ((), ())
+    assert nothing.base == nothing.decision == model.decision_function(np.zeros((1, 300), int)).max()
+    assert "no known word" in str(nothing)
+    assert "No known word" in nothing._repr_html_()
+
+
+def test_words_that_tell_topics_apart(classifier, corpus):
+    """A word of all documents is probable in every topic and tells none of them apart."""
+    X = np.hstack([corpus.X.toarray(), np.full((700, 1), 8)])
+    model = classifier().fit(X, corpus.y)
+    big = np.argsort(-model.topic_sizes_)[:4]
+    probable, apart = model.topics(3), model.topics(3, relevance=0.3)
+    assert sum("300" in probable[k] for k in big) > sum("300" in apart[k] for k in big)
+    assert model.topics(3, relevance=1.0) == probable
+    masked = classifier().fit(X, corpus.y, topic_words=np.arange(301) != 300)
+    assert not any("300" in words for words in masked.topics(10, relevance=0.0))
+    with pytest.raises(ValueError, match="relevance is 2"):
+        model.topics(3, relevance=2.0)
 
 
 def test_topics_show_their_words(classifier, corpus):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayespa import MedLDAClassifier
+from bayespa import MedHDPClassifier, MedLDAClassifier, MedLDARegressor
 from bayespa.posteriors import Gaussian, Joint
 from bayespa.reference import linear as reference
 from bayespa.topics.documents import Corpus
-from bayespa.topics.words import Words, draw_words, features
+from bayespa.topics.words import BIAS, SHARE, Words, draw_words, features
 
 COUNTS = np.array([[4, 1, 0, 0], [0, 1, 9, 0], [1, 0, 0, 1], [0, 0, 0, 0]])
 LABELS = np.array([[1, -1], [-1, np.nan], [np.nan, 1], [-1, 1]], np.float32)
@@ -28,41 +28,47 @@ def learned(words, batch, margin, times=1):
 
 
 def rows_of(posterior, batch):
-    seen = posterior["documents"].counts[0]
-    return features(batch, seen[0], seen[1 + batch.documents.vocabulary])
+    return features(batch, posterior["documents"].counts[0][places_of(batch)])
 
 
-def test_features_are_rare_words_at_length_1():
+def places_of(batch):
+    """The words of a batch, and the bias, as columns of what was learned."""
+    return np.append(1 + batch.documents.vocabulary, 0)
+
+
+def test_features_are_words_by_frequency_and_rarity_at_length_1_and_a_bias():
     batch = batch_of(COUNTS, LABELS)
     posterior = learned(WORDS, batch, np.zeros((4, 2)))
-    assert_array_equal(posterior["documents"].counts, [[3.5, 2.5, 2.5, 1.5, 1.5]])
-    x = np.sqrt(COUNTS) * np.log(4 / np.array([2.5, 2.5, 1.5, 1.5]))
+    assert_array_equal(posterior["documents"].counts, [[4, 3, 3, 2, 2]])  # one more than there are
+    x = (COUNTS > 0) * (1 + np.log(np.maximum(COUNTS, 1))) * (1 + np.log(4 / np.array([3, 3, 2, 2])))
     x[:3] /= np.linalg.norm(x[:3], axis=1, keepdims=True)
     rows = rows_of(posterior, batch)
-    found = np.zeros_like(x)
-    found[:, batch.documents.vocabulary] = rows.dense()[:, :-1]
-    assert_allclose(found, x, rtol=1e-14)
+    found = np.zeros((4, 5))
+    found[:, places_of(batch)] = rows.dense()
+    assert_allclose(found, np.hstack([np.full((4, 1), BIAS), x]), rtol=1e-14)
 
 
-def test_learning_is_the_linear_step_given_the_topics_margins():
+@pytest.mark.parametrize("regression", [False, True])
+def test_learning_is_the_linear_step_given_a_share_of_the_topics_margins(regression):
+    words = Words(scale=2.0, margin=2.0, regression=regression)
     batch, margin = batch_of(COUNTS, LABELS), np.random.default_rng(0).normal(size=(4, 2))
-    posterior = learned(WORDS, batch, margin)
-    rows, vocabulary = rows_of(posterior, batch), batch.documents.vocabulary
-    expected = WORDS.prior(2, 4)["words"]
-    for i, t in np.argwhere(~np.isnan(LABELS)):  # one document, one task at a time: [PA-3] of the margin left
-        row, y = rows.slice(i, i + 1), float(LABELS[i, t])
+    posterior = learned(words, batch, margin)
+    rows, places = rows_of(posterior, batch), places_of(batch)
+    expected = words.prior(2, 4)["words"]
+    for i, t in np.argwhere(~np.isnan(LABELS)):  # one document, one task at a time: [PA-5] of what is left
+        y, x = float(LABELS[i, t]), rows.slice(i, i + 1).dense()[0]
         mean, variance = expected.moments()
-        x = row.dense()[0, :-1]
-        s = float((x * x * variance[t, vocabulary]).sum())
-        if not s:
-            continue
-        wish = reference.Wish(y, 2.0 - y * margin[i, t], np.inf, 1.0)
-        tilt = reference.tilt_wish(wish, float(x @ mean[t, vocabulary]), s, 0.5, "moments")
-        pull = x * variance[t, vocabulary]
-        after = variance[t, vocabulary] + pull**2 * (tilt.ratio - 1) / s
+        s, rest = float((x * x * variance[t, places]).sum()), SHARE * margin[i, t]
+        wish = reference.Wish(y, 2.0 - y * rest, np.inf, 1.0)
+        if regression:
+            wish = reference.Wish(1.0, y - rest - 2.0, y - rest + 2.0, 1.0)
+        cost = 0.5 if regression else 0.125
+        tilt = reference.tilt_wish(wish, float(x @ mean[t, places]), s, cost, "squared")
+        pull = x * variance[t, places]
+        after = variance[t, places] + pull**2 * (tilt.ratio - 1) / s
         shift, precision = expected.shift.copy(), expected.precision.copy()
-        precision[t, vocabulary] = 1 / after
-        shift[t, vocabulary] = (mean[t, vocabulary] + pull * tilt.gain) / after
+        precision[t, places] = 1 / after
+        shift[t, places] = (mean[t, places] + pull * tilt.gain) / after
         expected = Gaussian(shift, precision)
     assert_allclose(posterior["words"].shift, expected.shift, atol=1e-12)
     assert_allclose(posterior["words"].precision, expected.precision, atol=1e-12)
@@ -75,7 +81,7 @@ def test_words_are_passive_where_the_topics_are_right_or_no_label_is_known():
     unknown = batch_of(COUNTS, np.full_like(LABELS, np.nan))
     found = learned(WORDS, unknown, np.zeros((4, 2)))
     assert found["words"] == prior
-    assert found["documents"].counts[0, 0] == 3.5
+    assert found["documents"].counts[0, 0] == 4
 
 
 def test_margins_and_contributions_agree():
@@ -88,9 +94,10 @@ def test_margins_and_contributions_agree():
         assert_array_equal(WORDS.margins(view, alone), [mean[i : i + 1], variance[i : i + 1]])
         for task in range(2):
             added = WORDS.contributions(view, alone, task)
-            assert_allclose(added.sum(), mean[i, task], atol=1e-15)
+            bias = BIAS * posterior["words"].mean()[task, 0]
+            assert_allclose(added.sum() + bias, mean[i, task], atol=1e-15)
     assert (mean[0] * LABELS[0] > 0).all()
-    assert_array_equal(variance > 0, [[True] * 2] * 3 + [[False] * 2])  # the last one has no words
+    assert (variance[:3] > variance[3]).all()  # the last one has no words: of it only the bias is said
 
 
 def test_draws_have_the_moments_of_the_posterior():
@@ -114,7 +121,7 @@ def test_a_batch_of_all_data_counts_once_in_every_pass(corpus):
 
 def test_without_words_there_are_no_weights_of_them(classifier, corpus):
     model = classifier(decides="topics").fit(corpus.X, corpus.y)
-    assert set(model.posterior_.parts).isdisjoint({"words", "documents"})
+    assert set(model.posterior_).isdisjoint({"words", "documents"})
     assert_array_equal(model.word_coef_, np.zeros((3, 300)))
     assert model.explain(corpus.X_test[0]).beside == 0.0
 
@@ -134,18 +141,59 @@ def test_words_add_what_topics_miss(corpus):
     assert model.word_coef_[0, 301] > 0.0 > model.word_coef_[0, 300]
     explanation = model.explain(X[500])
     assert explanation.words[0].word in ("300", "301")
-    added = sum(part.contribution for part in explanation.topics) + explanation.beside
+    added = explanation.base + sum(part.contribution for part in explanation.topics) + explanation.beside
     assert added == pytest.approx(explanation.decision, abs=1e-6)
     for shown in (repr(explanation), explanation._repr_html_()):
         assert "words beside their topics" in shown
 
 
-def test_regressors_have_no_words_beside_topics(regressor, corpus):
-    model = regressor().fit(corpus.X, corpus.y.astype(float))
-    assert "words" not in model.posterior_.parts
-    assert "decides" not in model.get_params()
-    assert "word_scale" not in model.expert_
-    assert_array_equal(model.word_coef_, np.zeros((1, 300)))
+def test_regressors_have_words_in_the_unit_of_their_first_targets(corpus):
+    rng = np.random.default_rng(0)
+    X = np.hstack([corpus.X.toarray(), 5 * rng.integers(0, 2, (700, 1))])
+    y = 2000.0 + 10.0 * X[:, 300]
+    model = MedLDARegressor(4, random_state=0).fit(X[:500], y[:500])
+    assert model.score(X[500:], y[500:]) > 0.5
+    assert np.abs(model.word_coef_[0]).argmax() == 300
+    mean, std = model.predict(X[500:], return_std=True)
+    assert ((mean > 1900) & (mean < 2150)).all()
+    assert ((std > 0) & (std < 50)).all()
+    later = MedLDARegressor(4, random_state=0).partial_fit(X[:500], y[:500])
+    units = later._learned.meaning
+    assert later.partial_fit(X[500:], y[500:] + 1e6)._learned.meaning == units  # those of the first call
+
+
+def test_models_with_other_units_do_not_merge(corpus):
+    a, b = (MedLDARegressor(4, random_state=0).fit(corpus.X, corpus.y * unit) for unit in (1.0, 2.0))
+    with pytest.raises(ValueError, match="numbers in other units"):
+        a.merge(b)
+
+
+@pytest.mark.parametrize("kind", [MedLDAClassifier, MedHDPClassifier])
+def test_words_alone_need_no_topics(kind, corpus):
+    model = kind(decides="words", random_state=0).fit(corpus.X, corpus.y)
+    assert set(model.posterior_) == {"words", "documents", "temperature"}
+    assert model.topics() == []
+    assert model.transform(corpus.X_test).shape == (len(corpus.y_test), 0)
+    assert model.score(corpus.X_test, corpus.y_test) > 0.8
+    explanation = model.explain(corpus.X_test[0])
+    assert explanation.topics == ()
+    more = model.partial_fit(np.hstack([corpus.X.toarray(), np.ones((700, 1), int)]), corpus.y)
+    assert more.word_coef_.shape == (3, 301)
+
+
+def test_topics_are_made_of_the_words_that_are_named(classifier, corpus):
+    named = np.arange(300) % 3 > 0
+    model = classifier().fit(corpus.X, corpus.y, topic_words=named)
+    topics, words = model.components_, model.word_coef_
+    least = topics[:, ~named].max()
+    assert (topics[:, named].max(axis=1) > 10 * least).all()
+    assert np.abs(words[:, ~named]).max() > 0.0
+    explanation = model.explain(corpus.X_test[0])
+    assert len(explanation.words) == corpus.X_test[0].nnz
+    grown = model.partial_fit(np.hstack([corpus.X.toarray(), np.ones((700, 2), int)]), corpus.y)
+    assert_array_equal(grown._learned.features.topical, [*named, True, True])
+    with pytest.raises(ValueError, match="give True or False for each of the 300 columns"):
+        classifier().fit(corpus.X, corpus.y, topic_words=[True])
 
 
 def test_who_decides_cannot_change_while_learning(corpus):
@@ -157,8 +205,11 @@ def test_who_decides_cannot_change_while_learning(corpus):
     model = MedLDAClassifier(4, decides="topics", random_state=0).fit(corpus.X, corpus.y)
     with pytest.raises(ValueError, match="decides was 'topics' when learning began"):
         model.set_params(decides="topics+words").partial_fit(corpus.X, corpus.y)
-    with pytest.raises(ValueError, match="decides is 'words'"):
-        MedLDAClassifier(decides="words").fit(corpus.X, corpus.y)
+    with pytest.raises(ValueError, match="decides is 'nobody'"):
+        MedLDAClassifier(decides="nobody").fit(corpus.X, corpus.y)
+    model = MedLDAClassifier(decides="words").fit(corpus.X, corpus.y)
+    with pytest.raises(ValueError, match="decides was 'words' when learning began"):
+        model.set_params(decides="topics").partial_fit(corpus.X, corpus.y)
     for scale in (-1, 0):
         with pytest.raises(ValueError, match=f"word_scale is {scale}"):
             MedLDAClassifier(expert={"word_scale": scale}).fit(corpus.X, corpus.y)

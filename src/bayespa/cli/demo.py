@@ -19,6 +19,8 @@ from sklearn.svm import LinearSVC
 import bayespa
 from bayespa.datasets import load_arxiv_sample
 from bayespa.inspect import Progress, reliability, write_report
+from bayespa.inspect.view import TopicView
+from bayespa.topics.relevance import CONTRAST
 
 OURS, SVM, MAJORITY = "MedLDA, one pass", "linear SVM, batch", "the commonest class"
 BATCH_SIZE = 200
@@ -125,8 +127,8 @@ def show(model: Any, test: Papers, words: NDArray[Any], accuracy: dict[str, floa
     error = reliability(test.y, probability, model.classes_).error
     click.echo(f"calibration: confidence is off by {error:.3f} on average (ECE)")
     click.echo("\nthe topic that speaks most for each class")
-    topics = model.topics(N_WORDS, words)
-    for name, weights in zip(model.classes_, model.coef_, strict=True):
+    topics, view = model.topics(N_WORDS, words, CONTRAST), TopicView.of(model)
+    for name, weights in zip(model.classes_, view.weight, strict=True):
         click.echo(f"  {name:20} {', '.join(topics[int(weights.argmax())])}")
     surest = int(probability.max(axis=1).argmax())
     why = model.explain(test.X[surest], feature_names=words)

@@ -14,6 +14,7 @@ import bayespa
 from bayespa.cli.options import Reading, load_text_model, show
 from bayespa.cli.progress import Line, count_documents
 from bayespa.corpus import Document
+from bayespa.corpus.order import LabelOrder
 from bayespa.corpus.sources import expand
 from bayespa.text.model import TextModel
 from bayespa.text.stream import Interrupted, Interrupts, StreamRun, learn_stream
@@ -81,10 +82,12 @@ class Job:
         path: Path,
         checkpoint: Path,
         every: int,
+        seconds: float | None,
         started: dict[str, Any],
     ) -> None:
         self._model, self._source, self._path = model, source, path
-        self._checkpoint, self._every, self._started = checkpoint, every, started
+        self._checkpoint, self._every, self._seconds, self._started = checkpoint, every, seconds, started
+        self._order = LabelOrder()  # in which documents are learned
 
     def run(
         self,
@@ -97,18 +100,19 @@ class Job:
         """Learn the documents, save the model, and print a summary."""
         begin, model, interrupts = time.monotonic(), self._model, Interrupts()
         before = 0 if model.run is None else int(model.run["documents"])
-        line = Line(count_documents(inputs, self._source.format), before)
+        line = Line(self._source.expected(count_documents(inputs, self._source.format)), before)
         self._source.clear = line.clear
         run: StreamRun | None = None
         stream = learn_stream(
             model,
-            documents,
+            self._watched(documents),
             interrupts,
             batch_size=batch_size,
             ahead=all(os.path.isfile(source.path) for source in expand(inputs)),
             keep_rest=keep_rest,
             checkpoint=self._save,
             every=self._every,
+            seconds=self._seconds,
             problems=None if self._source.strict else self._source.problems,
             started=self._started,
         )
@@ -119,13 +123,29 @@ class Job:
             except BaseException as reason:  # whatever ends the run, what it has taught is kept
                 line.clear()
                 self._ended(run, reason)
+                source = self._source
+                if isinstance(reason, ValueError) and run is None and source.empty == source.read > 0:
+                    raise ValueError(
+                        f"all {source.read:,} texts are empty; name the field of the text, now {source.texts}"
+                    ) from reason
                 raise
             line.clear()
             if run is None and not before:
                 raise ValueError("the input has no documents")
             bayespa.save(model, self._path)
         self._source.finish()
+        if not self._order.mixed:
+            click.echo(
+                f"in the order learned, {self._order}, where one label tells the next: what was said before "
+                "learning flatters the model; evaluate it on other documents",
+                err=True,
+            )
         show(self._summary(run, before, time.monotonic() - begin), as_json)
+
+    def _watched(self, documents: Iterator[Document]) -> Iterator[Document]:
+        for document in documents:
+            self._order.add(document.label)
+            yield document
 
     def _save(self, run: StreamRun) -> None:
         bayespa.save(self._model, self._checkpoint)
@@ -153,6 +173,7 @@ class Job:
             "words": model.n_words,
             **({} if model.target == "number" else {"classes": len(model.classes)}),
             **{f"{name} before learning": value for name, value in scores.items()},
+            **({} if self._order.mixed else {"flattered by the order": True}),
             "seconds": round(seconds, 2),
             "documents a second": round((documents - before) / max(seconds, 1e-9)),
         }

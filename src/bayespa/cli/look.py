@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from bayespa.cli.columns import column, json_line
 from bayespa.cli.options import JOBS, JSON, MODEL, load_text_model
+from bayespa.inspect.view import TopicView
 from bayespa.text.model import TextModel
+from bayespa.topics.relevance import CONTRAST
 
 
 @click.command()
@@ -24,35 +26,37 @@ from bayespa.text.model import TextModel
 def topics(path: Path, n_words: int, as_json: bool) -> None:
     """Show the topics of a model, the largest first.
 
-    Each line has the topic's number, its share of the words learned, the class that it speaks for most (or
-    its weight, in a model of numbers), and its most probable words.
+    Each line has the topic's name, its share of the words learned, the class that it speaks for most clearly
+    (or by how much a document all of it would raise a number), three words that tell it apart from other
+    topics, and behind the colon its most probable words.
+
+    A topic speaks for a class if it raises its decision above that on the average document, by more than two
+    standard deviations; - where it does so for none.
     """
     model = load_text_model(path, jobs=1)
     rows = _topics(model, n_words)
     if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        click.echo(json_line(rows))
         return
     for row in rows:
-        name = row["class"] if "class" in row else f"{row['weight']:+.2f}"
-        click.echo(f"{row['topic']:4d}  {row['share']:6.1%}  {name:<20} {' '.join(row['words'])}")
+        speaks = f"{row['weight']:+.3g}" if "weight" in row else column(row["class"] or "-")
+        label, words = " ".join(row["label"]), " ".join(row["words"])
+        click.echo(f"{row['name']:>4}  {row['share']:6.1%}  {speaks:<20} {label}: {words}")
 
 
 def _topics(model: TextModel, n_words: int) -> list[dict[str, Any]]:
-    estimator, words = model.estimator, model.topics(n_words)
-    sizes, weights, names = estimator.topic_sizes_, estimator.coef_, model.class_names
-    shares = sizes / sizes.sum()
+    words, labels = model.topics(n_words), model.topics(3, CONTRAST)
+    view = TopicView.of(model.estimator)
+    shares = view.size / max(float(view.size.sum()), np.finfo(float).tiny)
     rows = []
     for k in np.argsort(-shares, kind="stable").tolist():
-        row: dict[str, Any] = {"topic": k, "share": float(shares[k]), "words": words[k]}
+        row: dict[str, Any] = {"topic": k, "name": view.names[k], "share": float(shares[k])}
         if model.target == "number":
-            row["weight"] = float(weights[0, k])
-        elif len(weights) == 1:
-            row["class"] = names[int(weights[0, k] > 0.0)]
-        elif estimator.multi_class == "ovr":  # a topic of one class alone, for it or for the others
-            row["class"] = estimator.topic_names_[k].split(" of ", 1)[1]
+            row["weight"] = float(view.weight[0, k - view.places[0].start])
         else:
-            row["class"] = names[int(weights[:, k].argmax())]
-        rows.append(row)
+            voices = view.voices(k, at_most=1)
+            row["class"] = voices[0].label if voices else None
+        rows.append({**row, "label": labels[k], "words": words[k]})
     return rows
 
 
@@ -71,4 +75,9 @@ def explain(path: Path, text: str, target: str | None, jobs: int, as_json: bool)
     if text == "-":
         text = sys.stdin.read()
     explanation = model.explain(text, target)
-    click.echo(json.dumps(asdict(explanation), ensure_ascii=False) if as_json else str(explanation))
+    if as_json:
+        click.echo(json_line(asdict(explanation)))
+    else:
+        other = explanation.runner_up
+        shown = replace(explanation, target=column(explanation.target))
+        click.echo(str(shown if other is None else replace(shown, runner_up=column(other))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import click
 
 import bayespa
-from bayespa.corpus import Document, MalformedInput, Problem, Problems, read
-from bayespa.corpus.sources import FORMATS
+from bayespa.cli.columns import json_line
+from bayespa.corpus import Document, MalformedInput, OnlineVocabulary, Problem, Problems, read
+from bayespa.corpus.look import Look, look_at
+from bayespa.corpus.sources import FORMATS, expand
 from bayespa.text.model import TextModel
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,7 +41,8 @@ _READING = (
     click.option(
         "--target",
         type=click.Choice(["class", "classes", "number"]),
-        help="What a label is. Default: a list is several classes, a fraction a number, all else a class.",
+        help="What a label is. Default: a list is several classes, a fraction a number, all else a class; "
+        "whole numbers are classes unless others are fractions.",
     ),
     click.option(
         "--separator", metavar="TEXT", help="What stands between the labels of a text, such as ';'."
@@ -90,7 +93,7 @@ class Reading:
             given["label"] = None
         self.fields = {**(learned or {}), **given}
         self.problems = Problems(keep=0, on_problem=self._report)
-        self.read = self.unlabelled = 0  # documents
+        self.read = self.unlabelled = self.empty = 0  # documents
         self.clear: Callable[[], object] = lambda: None  # takes a progress line away
 
     def described(self) -> dict[str, Any]:
@@ -114,7 +117,31 @@ class Reading:
         for document in islice(documents, self._skip, end):
             self.read += 1
             self.unlabelled += document.label is None
+            self.empty += isinstance(document.content, str) and not document.content.strip()
             yield document
+
+    def look(self, inputs: tuple[str, ...]) -> Look | None:
+        """Look at the labels of files before they are learned; None: they have none, or are no files."""
+        if self.fields.get("label", "label") is None:
+            return None
+        if not all(os.path.isfile(source.path) for source in expand(inputs)):
+            return None  # what is read from a pipe is gone
+        names = ("label", "target", "separator", "encoding")
+        fields = {name: self.fields[name] for name in names if name in self.fields}
+        look = look_at(inputs, format=self.format, skip=self._skip, limit=self._limit, **fields)
+        return look if look.order.n else None
+
+    def expected(self, total: int | None) -> int | None:
+        """Return how many documents will be read, of as many as there are."""
+        if total is None:
+            return None
+        left = max(0, total - int(self._skip))
+        return left if self._limit is None else min(left, int(self._limit))
+
+    @property
+    def texts(self) -> str:
+        """The option that names the fields of texts."""
+        return " ".join(f"--text {name}" for name in self.fields.get("text", ["text"]))
 
     def _report(self, problem: Problem) -> None:
         if self.strict:
@@ -131,6 +158,9 @@ class Reading:
         """Say how much was malformed, and of how much the encoding was guessed."""
         if self.problems.guessed:
             click.echo(f"{self.problems.guesses()} (--encoding names another)", err=True)
+        if self.empty:
+            some = "1 document has" if self.empty == 1 else f"{self.empty:,} documents have"
+            click.echo(f"{some} an empty text ({self.texts}), which says nothing of a label", err=True)
         if n := len(self.problems):
             shown = f", of which the first {SHOWN} are named above" if n > SHOWN else ""
             left_out = "1 malformed piece" if n == 1 else f"{n:,} malformed pieces"
@@ -146,13 +176,15 @@ def load_text_model(path: Path, jobs: int) -> TextModel:
             "TextModel, or train with bayespa train"
         )
     model.estimator.set_params(n_jobs=jobs)
+    if isinstance(model.vectorizer, OnlineVocabulary):
+        model.vectorizer.n_jobs = jobs
     return model
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:
     """Print named results: lines, or one JSON object."""
     if as_json:
-        click.echo(json.dumps(result, ensure_ascii=False))
+        click.echo(json_line(result))
         return
     width = max(map(len, result))
     for name, value in result.items():

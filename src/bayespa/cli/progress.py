@@ -14,10 +14,11 @@ from bayespa.text.stream import StreamRun
 
 _SAMPLE = 1 << 20  # bytes
 _EVERY = 0.1  # seconds
+_EVERY_LINE = 10.0  # seconds, where lines stay
 
 
 class Line:
-    """One line on a terminal, written over and over; nothing where standard error is no terminal."""
+    """One line on a terminal, written over and over; a new one every ten seconds where it is no terminal."""
 
     def __init__(self, total: int | None, before: int = 0, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -29,9 +30,11 @@ class Line:
     def show(self, run: StreamRun) -> None:
         """Show how far a run has come."""
         now = time.monotonic()
-        if self._on and now - self._shown >= _EVERY:
-            self._shown = now
-            click.echo(f"\r\x1b[K{self.text(run, now - self._begin)}", file=self._stream, nl=False)
+        if now - self._shown < (_EVERY if self._on else _EVERY_LINE):
+            return
+        self._shown = now
+        text = self.text(run, now - self._begin)
+        click.echo(f"\r\x1b[K{text}" if self._on else text, file=self._stream, nl=not self._on)
 
     def text(self, run: StreamRun, seconds: float) -> str:
         """Return the line."""

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from bayespa.cli.options import JOBS, JSON, MODEL, Reading, load_text_model, reading, show
+from bayespa.cli.use import Measures
 from bayespa.corpus import Document
 from bayespa.inspect import Progress, write_report
 from bayespa.text.model import TextModel
-from bayespa.text.scores import Scores
 
 MOST = 20_000  # documents on a page, unless --limit says otherwise
 
@@ -88,20 +88,19 @@ def report(
     show(found, as_json)
 
 
-def _about(model: TextModel, documents: list[Document]) -> tuple[dict[str, Any], dict[str, float]]:
+def _about(model: TextModel, documents: list[Document]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return arguments of `write_report`, and the measures of the predictions."""
     contents, labels = [d.content for d in documents], [d.label for d in documents]
     counts = model.counts(contents)
-    predicted = model.predict_counts(counts)
-    assert model.target is not None  # it has learned
-    scores = Scores(model.target)
-    scores.add(labels, predicted)
+    answers = model.answer_counts(counts)
+    measures = Measures(model)
+    measures.add(labels, answers)
     return {
         "X": model.features(counts),
         "y": model.targets(labels),
-        "predicted": model.targets(predicted),
+        "predicted": model.targets(answers.labels),
         "texts": contents if all(isinstance(content, str) for content in contents) else None,
-    }, scores.summary()
+    }, measures.summary()
 
 
 def _learned(model: TextModel) -> str:

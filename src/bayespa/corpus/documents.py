@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from bayespa.corpus.problems import MalformedInput
 
 Label = str | float | tuple[str, ...] | None
 Target = Literal["class", "classes", "number"]
+_FRACTION = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", re.ASCII)
 
 
 class Bag(NamedTuple):
@@ -46,20 +49,37 @@ class Fields:
     encoding: str | None = None  # None: UTF-8 and, in formats of text, latin-1 where that does not fit
     max_bytes: int = 10_000_000
 
-    @property
+    @cached_property  # asked for with every document
     def names(self) -> tuple[str, ...]:
         """The fields to read: those of the text, then label and identifier if asked for."""
         return (*self.text, *(name for name in (self.label, self.id) if name is not None))
 
     def document(self, values: dict[str, object], default_id: str) -> Document:
         """Make a document of the fields `names` of a record."""
-        texts = [values[name] for name in self.text]
-        for name, text in zip(self.text, texts, strict=True):
+        texts: list[str] = []
+        for name in self.text:
+            text = values[name]
             if not isinstance(text, str):
                 raise MalformedInput(f"field {name!r} is {brief(text)}, not a text")
+            texts.append(text)
         label = None if self.label is None else self.make_label(values[self.label])
         id_ = default_id if self.id is None else name_of(values[self.id], "identifier")
-        return Document("\n".join(texts), label, id_)  # type: ignore[arg-type]  # all are str
+        return Document("\n".join(texts), label, id_)
+
+    def typed(self, cell: str) -> str | float:
+        """Return what a cell of a table of texts holds in the label's place: a text, or a fraction.
+
+        Whole numbers remain texts, and so are classes by default; so does all where options say what labels
+        are.
+
+        >>> [Fields().typed(cell) for cell in ("0.5", "-1.0", "7", "v1.0", "")]
+        [0.5, -1.0, '7', 'v1.0', '']
+        >>> Fields(target="class").typed("0.5")
+        '0.5'
+        """
+        if self.target is None and self.separator is None and _FRACTION.fullmatch(cell.strip()):
+            return float(cell)
+        return cell
 
     def make_label(self, value: object) -> Label:
         """Turn what stands in the label's place into a label.
@@ -80,7 +100,7 @@ class Fields:
         if isinstance(value, str) and self.separator is not None:
             value = [part for part in map(str.strip, value.split(self.separator)) if part]
         if isinstance(value, list):
-            classes = tuple(dict.fromkeys(name_of(one, "label") for one in value))
+            classes = tuple(dict.fromkeys([name_of(one, "label") for one in value]))
             if self.target != "class":
                 return classes
             if len(classes) > 1:
@@ -104,13 +124,13 @@ def _number(value: object) -> float:
 
 def name_of(value: object, what: str) -> str:
     """Return the name of a class or a document that is written as text or number."""
+    if isinstance(value, str) and value:
+        return value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool | int | float):
         return json.dumps(value)
-    if not isinstance(value, str) or not value:
-        raise MalformedInput(f"{what} {brief(value)} is neither a text nor a number")
-    return value
+    raise MalformedInput(f"{what} {brief(value)} is neither a text nor a number")
 
 
 def brief(value: object) -> str:

@@ -125,8 +125,31 @@ def read(
     if encoding is not None or strict:
         encoding = check_encoding(encoding or "utf-8")
     fields = Fields(texts, label, id, target, separator, encoding, max_bytes)
-    inputs = [(source, _READERS[format or source.guess_format()]) for source in expand(paths)]
-    return _documents(inputs, fields, strict, problems)
+    return _documents(_inputs(paths, format), fields, strict, problems)
+
+
+def read_labels(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    label: str | None = "label",
+    id: str | None = None,
+    target: Target | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    problems: Problems | None = None,
+) -> Iterator[Document]:
+    """Read labels alone, as documents without a text: columns and files of text are not even loaded.
+
+    Parameters are those of `read`. A document that has no text is not missed here.
+    """
+    encoding = None if encoding is None else check_encoding(encoding)
+    fields = Fields((), label, id, target, separator, encoding)
+    return _documents(_inputs(paths, format), fields, strict=False, problems=problems)
+
+
+def _inputs(paths: Paths, format: str | None) -> list[tuple[Source, Reader]]:
+    return [(source, _READERS[format or source.guess_format()]) for source in expand(paths)]
 
 
 def _documents(
@@ -176,14 +199,14 @@ def shuffle(documents: Iterable[T], buffer_size: int, random_state: RandomState 
     stream = iter(documents)
     buffer = list(islice(stream, buffer_size))
     if len(buffer) == buffer_size:
-        for document, place in zip(stream, _places(subkey(key, 0), buffer_size), strict=False):
+        for document, place in zip(stream, places(subkey(key, 0), buffer_size), strict=False):
             yield buffer[place]
             buffer[place] = document
     for place in permutation(subkey(key, 1), len(buffer)):
         yield buffer[place]
 
 
-def _places(key: int, n: int) -> Iterator[int]:
+def places(key: int, n: int) -> Iterator[int]:
     """Draw from 0, ..., n - 1 for ever."""
     for block in count():  # a block of draws costs little more than a single one
         draws = uniform(subkey(key, block), grid(1024))

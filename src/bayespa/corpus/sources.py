@@ -216,19 +216,21 @@ class Lines:
         self._encoding = encoding
         self._max_bytes = max_bytes
         self._on_guess = None if on_guess is None else lambda message: on_guess(self.number, message)
-        self._broken = False
+        self._broken = self._inside = False  # inside: of a line that is too long, and was told
 
     def __iter__(self) -> Lines:
         return self
 
     def __next__(self) -> str:
+        while self._inside:  # which may take long
+            raw = self._read(_BUFFER)
+            self._inside = bool(raw) and not raw.endswith(b"\n")
         raw = self._read(self._max_bytes + 1)
         if not raw:
             raise StopIteration
         self.number += 1
         if len(raw) > self._max_bytes:
-            while raw and not raw.endswith(b"\n"):
-                raw = self._read(_BUFFER)
+            self._inside = not raw.endswith(b"\n")
             raise MalformedInput(f"longer than max_bytes={self._max_bytes}")
         raw = raw.removeprefix(b"\xef\xbb\xbf") if self.number == 1 else raw
         return decode(raw, self._encoding, self._on_guess)

@@ -77,9 +77,9 @@ def _check_columns(names: list[str], fields: Fields, report: Reporter) -> bool:
 def _documents(
     batches: Iterator[Any], source: Source, fields: Fields, report: Reporter
 ) -> Iterator[Document]:
-    row = 0
+    row, names, called = 0, fields.names, source.name
     for batch in batches:
-        columns = [batch.column(name) for name in fields.names]
+        columns = [batch.column(name) for name in names]
         if all([_is_utf8(column) for column in columns]):
             records = zip(*(column.to_pylist() for column in columns), strict=True)
         else:
@@ -88,9 +88,7 @@ def _documents(
             row += 1
             try:
                 values = next(records) if records is not None else _values(columns, i)
-                document = fields.document(
-                    dict(zip(fields.names, values, strict=True)), f"{source.name}:{row}"
-                )
+                document = fields.document(dict(zip(names, values, strict=True)), f"{called}:{row}")
             except MalformedInput as error:
                 report(row, str(error), unit="row")
             else:

@@ -16,6 +16,7 @@ from bayespa.corpus.problems import MalformedInput, Problem
 from bayespa.corpus.sources import Lines, Source, read_whole
 
 T = TypeVar("T")
+_SILENT = 2_000_000  # characters of lines in a row that hold no document, after which somebody is told
 
 
 class Reporter(Protocol):
@@ -42,17 +43,51 @@ def open_lines(source: Source, fields: Fields, report: Reporter | None = None) -
         yield Lines(stream, fields.encoding, fields.max_bytes, on_guess)
 
 
+class Blanks:
+    """Reports lines without a document where there are very many: a packed file may hold 10⁹ in a megabyte.
+
+    Few are nothing to tell of. Every `_SILENT` characters of them in a row are one malformed piece of input,
+    so that who waits hears of it, and a strict reading stops.
+    """
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+        self.end()
+
+    def end(self) -> None:
+        """Begin anew: there was something on the last line."""
+        self._lines = self._characters = 0
+
+    def add(self, number: int, n_characters: int = 1) -> None:
+        """Count the line of this number, which has nothing on it."""
+        self._lines += 1
+        self._characters += n_characters
+        if self._characters >= _SILENT:
+            lines = self._lines
+            self.end()
+            self._report(
+                number,
+                f"neither it nor the {lines - 1:,} lines before it hold anything; is the file damaged?",
+            )
+
+
 def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Reporter) -> Iterator[T]:
     """Yield what `parse` makes of each line and its number; report what is malformed and go on."""
+    blanks = Blanks(report)
     while True:
         try:
-            document = parse(next(lines), lines.number)
+            line = next(lines)
+            document = parse(line, lines.number)
         except StopIteration:
             return
         except MalformedInput as error:
+            blanks.end()
             report(lines.number, str(error))
             continue
-        if document is not None:
+        if document is None:
+            blanks.add(lines.number, len(line))
+        else:
+            blanks.end()
             yield document
 
 
@@ -70,7 +105,8 @@ def read_file(source: Source, fields: Fields, report: Reporter) -> Iterator[Docu
     """Read a file as one document, labelled with the name of its folder."""
     folder = os.path.basename(os.path.dirname(os.path.abspath(source.path)))
     try:
-        text = read_whole(source, fields.encoding, fields.max_bytes, partial(report, None, left_out=False))
+        guessed = partial(report, None, left_out=False)
+        text = read_whole(source, fields.encoding, fields.max_bytes, guessed) if fields.text else ""
         label = fields.make_label(folder)
     except MalformedInput as error:
         report(None, str(error))
@@ -157,21 +193,29 @@ def _read_rows(source: Source, fields: Fields, report: Reporter, delimiters: str
             report(1, _what_is_wrong(error, lines.number))
             return
         rows = csv.reader(lines, delimiter=delimiter, strict=True)
+        blanks = Blanks(report)
         while True:
             first_line = lines.number + 1
             try:
                 row = next(rows)
-                if not row:
-                    continue
-                if len(row) != len(header):
+                if row and len(row) != len(header):
                     raise MalformedInput(f"{len(row)} fields where the header has {len(header)}")
-                values: dict[str, object] = {name: row[column] for name, column in columns.items()}
-                document = fields.document(values, f"{source.name}:{first_line}")
+                document = None
+                if row:
+                    values: dict[str, object] = {name: row[column] for name, column in columns.items()}
+                    if fields.label is not None and fields.label not in fields.text:
+                        values[fields.label] = fields.typed(row[columns[fields.label]])
+                    document = fields.document(values, f"{source.name}:{first_line}")
             except StopIteration:
                 break
             except (csv.Error, MalformedInput) as error:
+                blanks.end()
                 report(first_line, _what_is_wrong(error, lines.number))
+                continue
+            if document is None:
+                blanks.add(first_line)
             else:
+                blanks.end()
                 yield document
 
 

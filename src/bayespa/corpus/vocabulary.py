@@ -2,83 +2,26 @@
 
 from __future__ import annotations
 
-import re
-import string
-import threading
-from collections.abc import Collection, Iterable, Sequence
-from itertools import chain, repeat
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from bayespa.checks import require_number
+from bayespa.checks import number_of_threads, require_number
 from bayespa.corpus.documents import Bag, brief
+from bayespa.native.text import NativeVocabulary, WordCounts, WordRules
+from bayespa.reference.text import ASCII_WORD, RUNS, PythonVocabulary, Tokenizer
 
-_RUNS = r"\w+"
-_LONGEST_WORD = 128  # characters: what is longer is no word, and would make the memory unbounded
 _LONGEST_PATTERN = 10_000  # characters, in a file: to compile a pattern takes much more memory
-_ASCII_WORD = string.ascii_letters + string.digits + "_"
-
-
-def token_counts(lengths: NDArray[np.int64], columns: NDArray[Any], n_columns: int) -> sp.csr_matrix:
-    """Count tokens: row i owns the next ``lengths[i]`` entries of `columns`, in any order."""
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    ones = np.ones(len(columns), dtype=np.int32)
-    counts = sp.csr_matrix((ones, columns, indptr), shape=(len(lengths), n_columns))
-    counts.sum_duplicates()
-    return counts
+_MOST_WORDS_OF_A_RUN = 8
 
 
 def require_pattern(pattern: Any) -> None:
     """Raise a ValueError unless a regular expression, which came from a file, is of a sensible size."""
     if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
         raise ValueError(f"token_pattern must be a text of up to {_LONGEST_PATTERN} characters")
-
-
-class Tokenizer:
-    r"""Cuts texts into words.
-
-    Parameters
-    ----------
-    lowercase : bool, default=True
-        Whether to write texts in lower case first.
-    token_pattern : str, default=r"\w+"
-        Regular expression of a word, with at most one group, which is then the word.
-
-    Examples
-    --------
-    >>> Tokenizer().words(["A maximum-margin model", "été"])
-    [['a', 'maximum', 'margin', 'model'], ['été']]
-    """
-
-    def __init__(self, lowercase: bool = True, token_pattern: str = _RUNS) -> None:
-        try:
-            pattern = re.compile(token_pattern)
-        except re.error as error:
-            raise ValueError(f"token_pattern={token_pattern!r} is no regular expression: {error}") from error
-        if pattern.groups > 1:
-            raise ValueError(
-                f"token_pattern={token_pattern!r} has {pattern.groups} groups; use (?:...) for all but one"
-            )
-        self.lowercase = lowercase
-        self.token_pattern = token_pattern
-        self._find = pattern.findall
-        kept = {c: c.lower() if lowercase else c for c in _ASCII_WORD}
-        self._ascii = {i: kept.get(chr(i), " ") for i in range(128)}
-
-    def words(self, texts: Iterable[str]) -> list[list[str]]:
-        """Return the words of each text, in order."""
-        find, table, lower = self._find, self._ascii, self.lowercase
-        if self.token_pattern != _RUNS:
-            return [find(text.lower() if lower else text) for text in texts]
-        # For ASCII, str.translate and str.split find the same words in 40 % of the time.
-        return [
-            text.translate(table).split() if text.isascii() else find(text.lower() if lower else text)
-            for text in texts
-        ]
 
 
 class OnlineVocabulary:
@@ -109,9 +52,14 @@ class OnlineVocabulary:
         Length of the shortest word. (A word of more than 128 characters is none.)
     stop_words : "english" or collection of str, optional
         Words to leave out; "english" is scikit-learn's list.
+    ngrams : int, default=1
+        Longest runs of words to count, up to 8: with 2, "to be or" is "to", "be", "to be", "or" and "be or".
+        Words that are left out do not stand between others.
     fixed_width : bool, default=False
         Whether matrices have `max_words` columns from the start, for models that cannot grow; by default they
         have as many as there are words.
+    n_jobs : int, optional
+        Threads that count: None is 1, -1 all processors. No result depends on it.
 
     Attributes
     ----------
@@ -138,10 +86,12 @@ class OnlineVocabulary:
         min_count: int = 3,
         max_candidates: int = 200_000,
         lowercase: bool = True,
-        token_pattern: str = _RUNS,
+        token_pattern: str = RUNS,
         min_length: int = 2,
         stop_words: str | Collection[str] | None = None,
+        ngrams: int = 1,
         fixed_width: bool = False,
+        n_jobs: int | None = None,
     ) -> None:
         for name, value in (
             ("max_words", max_words),
@@ -151,6 +101,8 @@ class OnlineVocabulary:
         ):
             if value < 1:
                 raise ValueError(f"{name}={value} must be at least 1")
+        if not 1 <= ngrams <= _MOST_WORDS_OF_A_RUN:
+            raise ValueError(f"ngrams={ngrams} must be from 1 to {_MOST_WORDS_OF_A_RUN}")
         if isinstance(stop_words, str) and stop_words != "english":
             raise ValueError(f"stop_words={stop_words!r} is unknown; use 'english' or a collection of words")
         self.max_words = max_words
@@ -158,64 +110,68 @@ class OnlineVocabulary:
         self.max_candidates = max_candidates
         self.min_length = min_length
         self.stop_words = stop_words
+        self.ngrams = ngrams
         self.fixed_width = fixed_width
+        self.n_jobs = n_jobs
         self.tokenizer = Tokenizer(lowercase, token_pattern)
-        self.words: list[str] = []
-        self._candidates: dict[str, int] = {}
-        self._journal: _Journal | None = None  # how to take back what was learned since a mark
-        self._lock = threading.RLock()  # one thread may count ahead of the one that learns and saves
-        left_out = ENGLISH_STOP_WORDS if isinstance(stop_words, str) else stop_words or ()
-        self._columns = _Columns(self, left_out)
+        self._counter = self._new_counter()
 
-    def learn(self, texts: Sequence[str | Bag]) -> sp.csr_matrix:
+    def _new_counter(self) -> NativeVocabulary | PythonVocabulary:
+        left_out = ENGLISH_STOP_WORDS if isinstance(self.stop_words, str) else self.stop_words or ()
+        rules = WordRules(
+            self.max_words,
+            self.min_count,
+            self.max_candidates,
+            self.tokenizer.lowercase,
+            self.min_length,
+            self.ngrams,
+            frozenset(left_out),
+        )
+        if self.tokenizer.token_pattern == RUNS:
+            return NativeVocabulary(rules)
+        return PythonVocabulary(rules, self.tokenizer)
+
+    @property
+    def words(self) -> list[str]:
+        """The word of each column."""
+        return self._counter.words
+
+    def words_between(self, begin: int, end: int) -> list[str]:
+        """Return the words of columns from `begin` to before `end`."""
+        return self._counter.words_between(begin, end)
+
+    @property
+    def n_words(self) -> int:
+        """Number of words that have a column."""
+        return self._counter.n_words
+
+    def learn(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
         """Admit new words and return the counts, (n, n_words) int32, of words from their admission on."""
-        if len(self.words) == self.max_words:
-            return self.transform(texts)
-        words = self.tokenizer.words(_only_texts(texts))
-        with self._lock:
-            return self._count(words, map(self._columns.__getitem__, chain.from_iterable(words)))
+        return self._matrix(self._counter.learn(_only_texts(texts), number_of_threads(self.n_jobs)))
 
-    def transform(self, texts: Sequence[str | Bag]) -> sp.csr_matrix:
+    def transform(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
         """Return the counts, (n, n_words) int32, of the words known so far."""
-        words = self.tokenizer.words(_only_texts(texts))
-        return self._count(words, map(self._columns.get, chain.from_iterable(words), repeat(-1)))
+        return self._matrix(self._counter.transform(_only_texts(texts), number_of_threads(self.n_jobs)))
 
-    def _count(self, words: list[list[str]], columns: Iterable[int]) -> sp.csr_matrix:
-        lengths = np.fromiter(map(len, words), np.int64, len(words))
-        of_tokens = np.fromiter(columns, np.int32, int(lengths.sum()))
-        known = of_tokens >= 0
-        ends = np.concatenate([[0], np.cumsum(known)])[np.concatenate([[0], np.cumsum(lengths)])]
-        n_columns = self.max_words if self.fixed_width else len(self.words)
-        return token_counts(np.diff(ends), of_tokens[known], n_columns)
-
-    def _meet(self, word: str) -> int:
-        """Return the column of a word that had none until now, or -1 if it still has none."""
-        if not self.min_length <= len(word) <= _LONGEST_WORD or len(self.words) == self.max_words:
-            return -1
-        candidates, journal = self._candidates, self._journal
-        count = candidates.get(word, 0) + 1
-        if journal is not None:  # before anything changes
-            journal.note(word, count - 1)
-        if count >= self.min_count:
-            candidates.pop(word, None)
-            column = len(self.words)
-            self.words.append(word)  # before it can be found: readers in other threads count columns
-            self._columns[word] = column
-            return column
-        if count > 1 or len(candidates) < self.max_candidates:
-            candidates[word] = count
-        else:
-            fewer = {other: n - 1 for other, n in candidates.items() if n > 1}
-            if journal is not None:
-                journal.replaced = True
-            self._candidates = fewer
-        return -1
+    def _matrix(self, found: WordCounts) -> sp.csr_matrix:
+        kind: Any = np.int32 if len(found.columns) < 2**31 else np.int64  # as SciPy chooses
+        indptr = np.concatenate([[0], found.ends]).astype(kind)
+        n_columns = self.max_words if self.fixed_width else found.n_words
+        counts: sp.csr_matrix = sp.csr_matrix(
+            (found.counts, found.columns, indptr), shape=(len(found.ends), n_columns)
+        )
+        counts.has_canonical_format = True  # columns increase
+        return counts
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_journal")}
+        plain = {name: value for name, value in vars(self).items() if name != "_counter"}
+        return {**plain, "_learned": self._counter.at()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _journal=None, _lock=threading.RLock())
+        learned = state.pop("_learned")
+        self.__dict__.update(state)
+        self._counter = self._new_counter()
+        self._counter.load(*learned)
 
     # Taking back: a model that did not learn what was counted is not to know its words either.
 
@@ -229,52 +185,18 @@ class OnlineVocabulary:
         >>> vocabulary.words
         []
         """
-        with self._lock:
-            before = self._journal
-            number = 0 if before is None else before.number + 1
-            self._journal = _Journal(len(self.words), self._candidates, number, before)
-            return number
+        return self._counter.mark()
 
     def forget(self, mark: int) -> None:
         """Give up all marks before this one."""
-        journal = self._journal
-        while journal is not None and journal.number > mark:
-            journal = journal.before
-        if journal is not None:
-            journal.before = None
+        self._counter.forget(mark)
 
     def back_to(self, mark: int) -> None:
         """Take back all that was learned since a mark, which stays."""
-        with self._lock:
-            while (journal := self._journal) is not None:
-                for word in self.words[journal.n_words :]:
-                    self._columns.pop(word, None)
-                del self.words[journal.n_words :]
-                for word, count in journal.counts.items():
-                    if count:
-                        journal.candidates[word] = count
-                    else:
-                        journal.candidates.pop(word, None)
-                self._candidates = journal.candidates
-                if journal.number == mark:
-                    journal.counts, journal.replaced = {}, False
-                    return
-                self._journal = journal.before
-            raise ValueError(f"the mark {mark} is forgotten")
-
-    def _at(self, mark: int) -> tuple[list[str], dict[str, int]]:
-        """Return the words and candidates that there were at a mark."""
-        with self._lock:
-            journal, candidates = self._journal, dict(self._candidates)
-            while journal is not None:
-                if journal.replaced:
-                    candidates = dict(journal.candidates)
-                candidates.update(journal.counts)
-                if journal.number == mark:
-                    known = {word: count for word, count in candidates.items() if count}
-                    return self.words[: journal.n_words], known
-                journal = journal.before
-        raise ValueError(f"the mark {mark} is forgotten")
+        try:
+            self._counter.back_to(mark)
+        except IndexError as error:
+            raise ValueError(f"the mark {mark} is forgotten") from error
 
     def to_state(self, mark: int | None = None) -> dict[str, Any]:
         """Return plain data for `from_state`, from which learning goes on as if never interrupted.
@@ -285,7 +207,10 @@ class OnlineVocabulary:
             Describe how things were at this mark; by default as they are.
         """
         stop_words = self.stop_words
-        words, candidates = (list(self.words), dict(self._candidates)) if mark is None else self._at(mark)
+        try:
+            words, candidates = self._counter.at(mark)
+        except IndexError as error:
+            raise ValueError(f"the mark {mark} is forgotten") from error
         return {
             "max_words": self.max_words,
             "min_count": self.min_count,
@@ -296,6 +221,7 @@ class OnlineVocabulary:
             "stop_words": stop_words
             if stop_words is None or isinstance(stop_words, str)
             else sorted(stop_words),
+            **({} if self.ngrams == 1 else {"ngrams": self.ngrams}),  # which the first files do not have
             "fixed_width": self.fixed_width,
             "words": words,
             "candidates": candidates,
@@ -309,6 +235,8 @@ class OnlineVocabulary:
         require_pattern(options["token_pattern"])
         for name in ("max_words", "min_count", "max_candidates", "min_length"):
             require_number(f"{name} of OnlineVocabulary", options[name], 1, 2**31 - 1, whole=True)
+        ngrams = options.setdefault("ngrams", 1)
+        require_number("ngrams of OnlineVocabulary", ngrams, 1, _MOST_WORDS_OF_A_RUN, whole=True)
         for name in ("lowercase", "fixed_width"):
             if type(options[name]) is not bool:
                 raise ValueError(f"{name}={options[name]!r} is neither true nor false")
@@ -326,54 +254,23 @@ class OnlineVocabulary:
             )
         if len(words) > vocabulary.max_words or len(candidates) > vocabulary.max_candidates:
             raise ValueError("the state of OnlineVocabulary holds more words or candidates than it allows")
-        columns = vocabulary._columns
-        n_columns = len(columns) + len(words)
-        columns.update((word, column) for column, word in enumerate(words) if word not in columns)
-        if len(columns) != n_columns or not columns.keys().isdisjoint(candidates):
+        taken = set(ENGLISH_STOP_WORDS if isinstance(stop_words, str) else stop_words or ())
+        if vocabulary.min_length > 1:
+            taken.update(ASCII_WORD)
+        n_taken = len(taken) + len(words)
+        taken.update(words)
+        if len(taken) != n_taken or not taken.isdisjoint(candidates):
             raise ValueError("the state of OnlineVocabulary holds a word twice, or one to leave out")
-        vocabulary.words = list(words)
-        vocabulary._candidates = dict(candidates)
+        vocabulary._counter.load(words, candidates)
         return vocabulary
 
 
-class _Journal:
-    """How to take back what a vocabulary has learned since a mark."""
-
-    def __init__(
-        self, n_words: int, candidates: dict[str, int], number: int, before: _Journal | None
-    ) -> None:
-        self.n_words, self.candidates = n_words, candidates
-        self.number, self.before = number, before
-        self.counts: dict[str, int] = {}  # of candidates that have changed, as they were; 0: was none
-        self.replaced = False  # all candidates have lost one, in a dict of their own
-
-    def note(self, word: str, count: int) -> None:
-        """Note a candidate's count before it changes for the first time."""
-        if not self.replaced:
-            self.counts.setdefault(word, count)
-
-
-class _Columns(dict[str, int]):
-    """Column of each word, -1 for one that is never to have any; others are met when they are looked up."""
-
-    def __init__(self, vocabulary: OnlineVocabulary, left_out: Collection[str]) -> None:
-        super().__init__(dict.fromkeys(left_out, -1))
-        if vocabulary.min_length > 1:
-            self.update(
-                dict.fromkeys(_ASCII_WORD, -1)
-            )  # the most frequent words are of one letter: meet them never
-        self._vocabulary = vocabulary
-
-    def __missing__(self, word: str) -> int:
-        return self._vocabulary._meet(word)
-
-
-def _only_texts(contents: Sequence[str | Bag]) -> list[str]:
-    texts: list[str] = []
+def _only_texts(contents: Sequence[str | bytes | Bag]) -> list[str | bytes]:
+    texts: list[str | bytes] = []
     for content in contents:
         if isinstance(content, Bag):
             raise TypeError("documents are bags of words, not texts; count them with BagVectorizer()")
-        if not isinstance(content, str):
+        if not isinstance(content, str | bytes):
             raise TypeError(
                 f"texts[{len(texts)}] is {brief(content)}, not a text; leave out what has none, or give ''"
             )

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
-from bayespa.corpus.vocabulary import token_counts
 from bayespa.native.elementary import exp, log
 
 _DESCR = """\
@@ -184,7 +183,7 @@ def _draw_batches(
         # The edges are rounded sums: no draw may slip into the neighbouring topic.
         entries = np.clip(entries, topic_word.indptr[topics], topic_word.indptr[topics + 1] - 1)
         yield Bunch(
-            data=token_counts(lengths, topic_word.indices[entries], n_words),
+            data=_token_counts(lengths, topic_word.indices[entries], n_words),
             target=first_label if labels_per_document == 1 else labels.astype(np.int64),
             target_names=[f"label {label}" for label in range(n_labels)],
             document_topic=document_topic,
@@ -192,3 +191,12 @@ def _draw_batches(
             topic_label=topic_label,
             DESCR=_DESCR,
         )
+
+
+def _token_counts(lengths: NDArray[np.int64], columns: NDArray[np.int32], n_columns: int) -> sp.csr_matrix:
+    """Count tokens: row i owns the next ``lengths[i]`` entries of `columns`, in any order."""
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    ones = np.ones(len(columns), dtype=np.int32)
+    counts = sp.csr_matrix((ones, columns, indptr), shape=(len(lengths), n_columns))
+    counts.sum_duplicates()
+    return counts

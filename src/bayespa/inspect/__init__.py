@@ -1,7 +1,8 @@
-"""Look at what a model has learned: coherence and diversity of topics, calibration, reports."""
+"""Look at what a model has learned: coherence and diversity of topics, their number, calibration, reports."""
 
 from bayespa.inspect.calibration import Reliability, reliability
 from bayespa.inspect.coherence import c_v, diversity, npmi
+from bayespa.inspect.numbers import Trial, Trials, compare_n_topics
 from bayespa.inspect.progress import Progress
 from bayespa.inspect.pyldavis import pyldavis_data
 from bayespa.inspect.report import write_report
@@ -9,7 +10,10 @@ from bayespa.inspect.report import write_report
 __all__ = [
     "Progress",
     "Reliability",
+    "Trial",
+    "Trials",
     "c_v",
+    "compare_n_topics",
     "diversity",
     "npmi",
     "pyldavis_data",

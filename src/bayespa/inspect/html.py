@@ -75,7 +75,7 @@ nav ul, .legend { display: flex; flex-wrap: wrap; gap: .35rem 1.2rem; }
 nav ul, .legend { list-style: none; margin: 0; padding: 0; }
 nav { margin-top: 1.5rem; }
 section { min-width: 0; margin-top: 3rem; padding-top: 1.5rem; border-top: 1px solid var(--grid); }
-.note, figcaption, footer, dt, .legend { font-size: .875rem; color: var(--muted); }
+.note, .sum, figcaption, footer, dt, .legend { font-size: .875rem; color: var(--muted); }
 .note { border-left: 3px solid var(--grid); padding-left: .8rem; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .75rem; }
 .facts { margin: 1.5rem 0; }

@@ -41,7 +41,12 @@ class Marks:
 
 
 def topic_marks(
-    view: TopicView, task: int, proportions: Floats, document: Any, top_words: Sequence[str]
+    view: TopicView,
+    task: int,
+    proportions: Floats,
+    document: Any,
+    top_words: Sequence[str],
+    added: Mapping[int, str] | None = None,
 ) -> Marks:
     """Mark words by the topic k that most probably made them, p(k | word, document) ∝ θ_k φ_kw.
 
@@ -55,8 +60,12 @@ def topic_marks(
     document : CSR matrix of shape (1, W)
     top_words : list of K str
         What describes each topic.
+    added : mapping of int to str, optional
+        What topics add to the decision, in figures.
     """
+    figures = {} if added is None else {k: f", {figure}" for k, figure in added.items()}
     places = view.places[task]
+    document = document if view.topical is None else _of_columns(document, view.topical)
     share, columns = proportions[places], document.indices
     joint = share[:, None] * view.word_probability[places][:, columns]
     posterior = joint / joint.sum(axis=0)
@@ -72,11 +81,19 @@ def topic_marks(
     legend = [
         (
             f'class="mark{i}"',
-            f"topic {view.names[first + k]}, {words_of[k] / words_of.sum():.0%}: {top_words[first + k]}",
+            f"topic {view.names[first + k]}, {words_of[k] / words_of.sum():.0%}{figures.get(first + k, '')}: "
+            f"{top_words[first + k]}",
         )
         for k, i in rank.items()
     ]
     return Marks(of, legend)
+
+
+def _of_columns(document: Any, kept: Any) -> Any:
+    """Return a document (1, W) without the words that are in no topic."""
+    inside = kept[document.indices]
+    indptr = np.array([0, np.count_nonzero(inside)])
+    return type(document)((document.data[inside], document.indices[inside], indptr), document.shape)
 
 
 def word_marks(view: LinearView, task: int, sign: float, document: Any) -> Marks:

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support, r2_score
 
 from bayespa.inspect.calibration import Reliability, reliability
-from bayespa.topics.labels import label_array
+from bayespa.topics.documents import label_array
 
 Floats = NDArray[np.float64]
 

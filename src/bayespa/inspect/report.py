@@ -25,8 +25,10 @@ from bayespa.inspect.outcome import Outcome
 from bayespa.inspect.progress import Progress
 from bayespa.inspect.view import Floats, LinearView, TopicView, word_names
 from bayespa.ranking import largest
+from bayespa.topics.relevance import CONTRAST
 
 N_WORDS = 8  # shown of a topic
+N_LABEL = 3  # that tell it apart from others, in its heading
 COHERENT_WORDS = 10  # of a topic, for its coherence and diversity
 MOST_TOPICS = 60  # shown; the largest
 MOST_CLASSES = 40  # in a confusion matrix
@@ -122,7 +124,8 @@ class Report:
     @cached_property
     def view(self) -> TopicView | LinearView:
         """The model's topics or, if it has none, its words."""
-        return (TopicView if hasattr(self.model, "components_") else LinearView).of(self.model)
+        topics = getattr(self.model, "decides", "topics") != "words" and hasattr(self.model, "components_")
+        return (TopicView if topics else LinearView).of(self.model)
 
     @property
     def outcome(self) -> Outcome:
@@ -138,6 +141,12 @@ class Report:
             [self.names[w] for w, _ in self.view.words(k, COHERENT_WORDS)]
             for k in range(len(self.view.names))
         ]
+
+    @cached_property
+    def topic_labels(self) -> list[list[str]]:
+        """Words that tell each topic apart from the others."""
+        labels: list[list[str]] = self.model.topics(N_LABEL, self.names, CONTRAST)
+        return labels
 
     @cached_property
     def coherence(self) -> Floats | None:
@@ -232,7 +241,8 @@ class Report:
             coherence = "" if self.coherence is None else f" · NPMI {self.coherence[k]:.2f}"
             aside = f"{view.size[k] / max(view.size.sum(), 1.0):.1%} of words{coherence}"
             voices = voices or "<li>for no label clearly</li>"
-            cards.append(self.card(f"Topic {view.names[k]}", aside, voices, words))
+            heading = f"Topic {view.names[k]}: {', '.join(self.topic_labels[k])}"
+            cards.append(self.card(heading, aside, voices, words))
         n = len(view.names)
         left_out = f" The {len(cards)} largest of {n} are shown." if n > len(cards) else ""
         own = "" if view.shared else " Every label has topics of its own."
@@ -240,9 +250,10 @@ class Report:
             "topics",
             "Topics",
             html.paragraph(
-                "The most probable words of each topic, the largest topic first, and the labels it speaks "
-                "for: by how much a document all of this topic raises the decision above that on an average "
-                f"document, ± one standard deviation.{own}{left_out}"
+                "The largest topic first. In its heading the words that tell it apart from the others; then "
+                "the labels it speaks for: by how much a document all of this topic raises the decision "
+                "above that on an average document, ± one standard deviation; then its most probable words."
+                f"{own}{left_out}"
             ),
             f'<div class="cards">\n{"".join(cards)}</div>\n',
         )
@@ -425,7 +436,8 @@ class Report:
     def documents(self, n: int) -> html.Section:
         """Show documents with their words marked."""
         explained = (
-            "Words are marked by the topic that is most responsible for them; rest the pointer on one."
+            "Words are marked by the topic that is most responsible for them; rest the pointer on one. "
+            "Behind the share of a topic stands what it adds to the decision, beyond the average document."
             if isinstance(self.view, TopicView)
             else "Words are marked by what they add to the decision; rest the pointer on one."
         )
@@ -441,9 +453,12 @@ class Report:
         row = self.X[[i]]
         row.sum_duplicates()
         task, sign = self.decisive_task(i)
+        sum_ = ""
         if isinstance(self.view, TopicView):
-            tops = [", ".join(words[:4]) for words in self.topic_words]
-            marks = marking.topic_marks(self.view, task, self.model.transform(row)[0], row, tops)
+            tops, why = [", ".join(words) for words in self.topic_labels], self.model.explain(row)
+            added = {topic.topic: why.figure(topic.contribution) for topic in why.topics}
+            marks = marking.topic_marks(self.view, task, self.model.transform(row)[0], row, tops, added)
+            sum_ = html.paragraph(why.sum(), "sum")
         else:
             marks = marking.word_marks(self.view, task, sign, row)
         text = (
@@ -453,7 +468,7 @@ class Report:
         )
         return (
             f'<article class="card">\n<header>{_verdict(self.outcome, i)}</header>\n'
-            f'<p class="text" dir="auto">{text}</p>\n{marks.legend_html()}</article>\n'
+            f'<p class="text" dir="auto">{text}</p>\n{marks.legend_html()}{sum_}</article>\n'
         )
 
     def decisive_task(self, i: int) -> tuple[int, float]:
@@ -472,6 +487,10 @@ def _verdict(outcome: Outcome, i: int) -> str:
     """Return what was predicted of a document and what is true, as HTML."""
     sure = "" if outcome.probability is None else f" ({outcome.confidence[i]:.3f})"
     said = f"predicted <b>{escape(outcome.named(outcome.predicted[i]))}</b>{sure}"
+    if outcome.kind == "classes" and outcome.probability is not None:
+        others = outcome.probability[i].copy()
+        others[outcome.predicted[i]] = -1.0
+        said += f", next {escape(outcome.names[int(others.argmax())])} ({others.max():.3f})"
     if not outcome.labelled[i]:
         return f"<span>{said}</span>"
     if outcome.kind != "numbers" and outcome.right[i]:

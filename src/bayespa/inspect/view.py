@@ -59,7 +59,8 @@ class TopicView:
     """The topics of a model, those of all tasks one after another.
 
     Weights are relative to the average document, whose topics have the shares that they had in learning:
-    w - πᵀw, so that what all topics of a task have in common, its bias, speaks for none of them.
+    w - πᵀw, so that what all topics of a task have in common, its bias, speaks for none of them. This is what
+    explanations have as a topic's weight. Those of numbers are in their unit.
     """
 
     tasks: Decisions
@@ -69,22 +70,26 @@ class TopicView:
     word_probability: Floats  # (K, W)
     weight: Floats  # (T, most topics of a task), NaN behind the last topic of a task
     weight_std: Floats  # like `weight`
+    topical: NDArray[np.bool_] | None = None  # (W,), which words are in topics; None: all
 
     @classmethod
     def of(cls, model: Any) -> TopicView:
         """Look at a topic model."""
         tasks, places, size = Decisions.of(model), _places(model), model.topic_sizes_
         mean, covariance = np.asarray(model.coef_), np.asarray(model.coef_cov_)
+        units = getattr(model, "units_", np.ones(len(mean)))
         weight, std = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
         for task, place in enumerate(places):
             average = size[place] / max(float(size[place].sum()), np.finfo(float).tiny)
             n = len(average)
-            contrast = np.eye(n) - average  # rows e_k - π
-            weight[task, :n] = (contrast * mean[task, :n]).sum(axis=1)
-            spread = np.array([(row[:, None] * covariance[task, :n, :n]).sum(axis=0) for row in contrast])
-            variance = (spread * contrast).sum(axis=1)
-            std[task, :n] = np.sqrt(np.maximum(variance, 0.0))
-        return cls(tasks, places, tuple(model.topic_names_), size, np.asarray(model.components_), weight, std)
+            own = mean[task, :n]
+            weight[task, :n] = units[task] * (own - (average * own).sum())
+            # The variance of (e_k - π)ᵀw.
+            spread = (covariance[task, :n, :n] * average).sum(axis=1)
+            variance = np.diag(covariance[task, :n, :n]) - 2.0 * spread + (average * spread).sum()
+            std[task, :n] = units[task] * np.sqrt(np.maximum(variance, 0.0))
+        names, words = tuple(model.topic_names_), np.asarray(model.components_)
+        return cls(tasks, places, names, size, words, weight, std, getattr(model, "topic_words_", None))
 
     @property
     def shared(self) -> bool:
@@ -130,8 +135,10 @@ class LinearView:
     @classmethod
     def of(cls, model: Any) -> LinearView:
         """Look at a linear model."""
-        weight = np.atleast_2d(model.coef_)
-        posterior = getattr(model, "posterior_", None)
+        if hasattr(model, "word_coef_"):  # the first of their columns is the bias
+            std = np.sqrt(model.posterior_["words"].variance()[:, 1:])
+            return cls(Decisions.of(model), model.word_coef_, std)
+        weight, posterior = np.atleast_2d(model.coef_), getattr(model, "posterior_", None)
         std = None if posterior is None else np.sqrt(posterior.variance()[:, :-1])  # the last is the bias
         return cls(Decisions.of(model), weight, std)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,10 +20,11 @@ from bayespa.linear.estimator import (
     LinearRegressor,
     n_tasks,
 )
+from bayespa.native.linalg import new_ledger
 from bayespa.native.linear import Examples, Floats, Integers
 from bayespa.native.random import key_from_seed, permutation, subkey
 from bayespa.posteriors.posterior import finite
-from bayespa.posteriors.table import Table
+from bayespa.posteriors.table import Table, Update
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,41 +34,51 @@ if TYPE_CHECKING:
 class _Passive(LearnedWeights):
     """The weights, and how they came about."""
 
+    # (1 or 2, D + 1, T): the weights and, if their mean decides, their drift: Σ i step_i over the examples i,
+    # by which the mean differs from them. Both change in one step, so they are one table.
     table: Table
-    drift: Table | None  # Σ i step_i over the examples i, by which the mean of the weights differs from them
     t: float = 1.0
     n_iter: int | None = None  # None: never fitted as a whole
 
     @cached_property
     def weights(self) -> Floats:
         """The weights, or their mean over all examples."""
-        return _answer(self.table.array, None if self.drift is None else self.drift.array, self.t)
+        return _answer(self.table.array, self.t)
 
-    def drift_if(self, average: bool) -> Table | None:
-        """Return the drift to go on with: a mean may begin, or end, at any time."""
-        return (self.drift or _nothing(self.table.shape)) if average else None
+    def averaging(self, average: bool) -> _Passive:
+        """Return the same with a drift, or without: a mean may begin, or end, at any time."""
+        n_arrays = 2 if average else 1
+        if n_arrays == self.table.shape[0]:
+            return self
+        array = np.zeros((n_arrays, *self.table.shape[1:]))
+        array[0] = self.table.array[0]
+        return replace(self, table=Table(array, own=True))
+
+    def finished(self) -> _Passive:
+        """Return the same with its examples shown: now that it is published, in the memory of the last."""
+        self.table.settle()
+        return self
 
     def to_file(self) -> dict[str, Any]:
         """Return what a file keeps of it."""
-        drift = None if self.drift is None else self.drift.array
+        weights, *drift = self.table.array
         passes = {} if self.n_iter is None else {"n_iter_": self.n_iter}
-        return {"_weights": self.table.array, "_drift": drift, "t_": self.t, **passes}
+        return {"_weights": weights, "_drift": drift[0] if drift else None, "t_": self.t, **passes}
 
 
 @dataclass
 class _Course:
-    """Passes over n examples, in arrays of its own. It knows how many were made, whatever cuts it short."""
+    """Passes over n examples, in an array of its own. It knows how many were made, whatever cuts it short."""
 
     start: _Passive
     n: int
-    weights: Floats
-    drift: Floats | None
-    changes: list[Floats] = field(default_factory=list)  # in each pass; NaN until the weights have changed
+    array: Floats  # as of `_Passive`
+    ledger: Floats
 
     @property
     def n_passes(self) -> int:
         """Passes made."""
-        return len(self.changes) - int(bool(self.changes) and np.isnan(self.changes[-1][0]))
+        return int(self.ledger[0])
 
     @property
     def t(self) -> float:
@@ -80,17 +91,17 @@ class _Course:
 
     @cached_property
     def _learned(self) -> _Passive:  # once: a table owns its array
-        drift = None if self.drift is None else Table(self.drift, own=True)
-        table = Table(self.weights, own=True)
-        return replace(self.start, table=table, drift=drift, t=self.t, n_iter=self.n_passes)
+        return replace(self.start, table=Table(self.array, own=True), t=self.t, n_iter=self.n_passes)
 
 
-def _answer(weights: Floats, drift: Floats | None, t: float) -> Floats:
+def _answer(array: Floats, t: float) -> Floats:
     """Return the weights to predict with: these, or their mean over all examples."""
-    if drift is None:
+    if len(array) == 1:
+        weights: Floats = array[0]
         return weights
-    mean: Floats = drift / max(t - 1.0, 1.0)
-    return np.subtract(weights, mean, out=mean)
+    mean: Floats = array[1] / max(t - 1.0, 1.0)
+    np.subtract(array[0], mean, out=mean)
+    return mean
 
 
 def _nothing(shape: tuple[int, ...]) -> Table:
@@ -146,54 +157,49 @@ class _PassiveAggressive(LinearEstimator):
             raise ValueError(f"validation_fraction is {self.validation_fraction!r}; it must be below 1")
 
     def _start(self, features: Features, bias: float, classes: NDArray[Any] | None) -> _Passive:
-        return _Passive(features, bias, classes, _nothing((features.n + 1, n_tasks(classes))), None)
+        return _Passive(features, bias, classes, _nothing((1, features.n + 1, n_tasks(classes))))
 
     def _begun_at(self, learned: _Passive, coef: ArrayLike | None, intercept: ArrayLike | None) -> _Passive:
         """Return what was learned with the weights given, in the shapes of ``coef_`` and ``intercept_``."""
-        dim, n_tasks = learned.table.shape
+        _, dim, n_tasks = learned.table.shape
         sizes = {"coef_init": n_tasks * (dim - 1), "intercept_init": n_tasks}
         for (name, size), value in zip(sizes.items(), (coef, intercept), strict=True):
             if value is not None and np.size(value) != size:
                 raise ValueError(f"{name} has shape {np.shape(value)}; it must hold {size} numbers")
-        weights = learned.table.array.copy()
+        array = learned.table.array.copy()
         if coef is not None:
-            weights[:-1] = np.reshape(coef, (n_tasks, dim - 1)).T
+            array[0, :-1] = np.reshape(coef, (n_tasks, dim - 1)).T
         if intercept is not None and self.fit_intercept:
-            weights[-1] = np.reshape(intercept, n_tasks) / learned.bias
-        return replace(learned, table=Table(weights, own=True))
+            array[0, -1] = np.reshape(intercept, n_tasks) / learned.bias
+        return replace(learned, table=Table(array, own=True))
 
-    def _show(self, examples: Examples, order: Integers, course: _Course) -> float:
-        """Move the weights by each example, in this order; return the mean loss met on the way."""
-        loss = np.zeros(examples.targets.n_tasks)
-        seen, change = int(course.t) - 1, np.full_like(loss, np.nan)
-        course.changes.append(change)
-        _native.aggressive(
-            examples.rows,
-            examples.targets,
-            order,
-            aggressiveness=float(self.C),
-            squared=self.loss == self._losses[1],
-            variance=1.0,
-            weights=course.weights,
-            dual=None,
-            drift=course.drift,
-            seen=seen,
-            loss=loss,
-            change=change,
-            n_threads=number_of_threads(self.n_jobs),
-        )
-        return float(loss.sum()) / examples.rows.n
+    def _showing(self, examples: Examples, order: Integers, t: float, loss: Floats) -> Update:
+        """Return the update that moves the weights by each example, in this order; it adds to loss (T,)."""
+        options: dict[str, Any] = {
+            "aggressiveness": float(self.C),
+            "squared": self.loss == self._losses[1],
+            "variance": 1.0,
+            "dual": None,
+            "seen": int(t) - 1,
+            "loss": loss,
+            "change": np.empty_like(loss),
+            "n_threads": number_of_threads(self.n_jobs),
+        }
+
+        def show(*, a: Floats, ledger: Floats, turn: int) -> None:
+            arrays: dict[str, Any] = {"weights": a[0], "drift": a[1] if len(a) == 2 else None}
+            _native.aggressive(
+                examples.rows, examples.targets, order, **arrays, **options, ledger=ledger, turn=turn
+            )
+
+        return show
 
     def _lessons(self, learned: _Passive, examples: Examples) -> Iterator[_Passive]:
-        columns, rows = examples.rows.compact()
-        table, drift = learned.table, learned.drift_if(self.average)
-        course = _Course(learned, rows.n, table.array.take(columns, axis=0), None)
-        if drift is not None:
-            course.drift = drift.array.take(columns, axis=0)
-        self._show(Examples(rows, examples.targets), np.arange(rows.n), course)
-        if drift is not None and course.drift is not None:
-            drift = drift.with_rows(columns, course.drift)
-        yield replace(learned, table=table.with_rows(columns, course.weights), drift=drift, t=course.t)
+        learned = learned.averaging(self.average)
+        n, loss = examples.rows.n, np.zeros(examples.targets.n_tasks)
+        show = self._showing(examples, np.arange(n), learned.t, loss)
+        learned = replace(learned, table=learned.table.changed([show]), t=learned.t + n)
+        yield learned
 
     def fit(
         self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
@@ -231,16 +237,15 @@ class _PassiveAggressive(LinearEstimator):
                 )
             held_out, examples = examples.take(order[:n_held_out]), examples.take(np.sort(order[n_held_out:]))
         n, best, stale = examples.rows.n, np.inf, 0
-        drift = learned.drift_if(self.average)
-        course = _Course(
-            learned, n, learned.table.array.copy(), None if drift is None else drift.array.copy()
-        )
+        array = learned.averaging(self.average).table.array
+        course = _Course(learned, n, np.array(array, order="C"), new_ledger(array.shape[-1]))
         for epoch in range(self.max_iter):
             order = permutation(subkey(key, 0, epoch), n) if self.shuffle else np.arange(n)
-            loss = self._show(examples, order, course)
+            losses = np.zeros(examples.targets.n_tasks)
+            self._showing(examples, order, course.t, losses)(a=course.array, ledger=course.ledger, turn=epoch)
+            loss = float(losses.sum()) / n
             if held_out is not None:
-                weights = _answer(course.weights, course.drift, course.t)
-                f = held_out.rows.decide(weights, number_of_threads(self.n_jobs))
+                f = held_out.rows.decide(_answer(course.array, course.t), number_of_threads(self.n_jobs))
                 loss = held_out.targets.loss(f) / held_out.rows.n
             if self.verbose:
                 print(f"pass {epoch + 1}: loss {loss:.6g}")
@@ -267,8 +272,8 @@ class _PassiveAggressive(LinearEstimator):
         require_number("t_", t, 1.0)
         if n_iter is not None:
             require_number("n_iter_", n_iter, 1, whole=True)
-        drifted = None if drift is None else Table(drift)
-        return _Passive(features, bias, classes, Table(weights), drifted, t, n_iter)
+        table = Table(np.stack([weights] if drift is None else [weights, drift]), own=True)
+        return _Passive(features, bias, classes, table, t, n_iter)
 
     @property
     def t_(self) -> float:
@@ -317,12 +322,8 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
     def _continued(
         self, learned: _Passive, classes: NDArray[Any], source: Integers, sign: Floats
     ) -> _Passive:
-        def continued(table: Table) -> Table:
-            weights = np.where(source < 0, 0.0, table.array[:, source] * sign)
-            return Table(np.ascontiguousarray(weights), own=True)
-
-        drift = None if learned.drift is None else continued(learned.drift)
-        return replace(learned, classes=classes, table=continued(learned.table), drift=drift)
+        array = np.where(source < 0, 0.0, learned.table.array[:, :, source] * sign)
+        return replace(learned, classes=classes, table=Table(np.ascontiguousarray(array), own=True))
 
 
 @documented

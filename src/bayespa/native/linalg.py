@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from bayespa import _native
 
 __all__ = [
-    "add_counts",
-    "add_rows",
     "cholesky",
     "inverse",
     "log_determinant",
+    "new_ledger",
     "quadratic",
     "regression_sums",
     "solve",
@@ -169,80 +168,3 @@ def new_ledger(n_columns: int) -> Floats:
     ledger = np.zeros(2 + n_columns)
     ledger[1] = 1.0
     return ledger
-
-
-def add_rows(
-    a: Floats,
-    rows: NDArray[np.int64],
-    part: Floats,
-    *,
-    sign: float,
-    grid: float,
-    ledger: Floats,
-    turn: int = 0,
-) -> None:
-    """Add `sign` times the rows of `part` (N, K) to the given rows, all different, of a (W, K), in place.
-
-    Parameters
-    ----------
-    a : array of shape (W, K)
-    rows : array of shape (N,)
-    part : array of shape (N, K)
-    sign : float
-        1 or -1.
-    grid : float
-        A power of two; sums are exact if all of `part` are multiples of it and below 2^51 of it.
-    ledger : array of shape (2 + K,)
-        See `new_ledger`.
-    turn : int
-        The place of this update among those of the ledger. One that was made does nothing if it is repeated.
-
-    Examples
-    --------
-    >>> a, ledger = np.ones((3, 2)), new_ledger(2)
-    >>> for _ in range(2):
-    ...     add_rows(a, np.array([2, 0]), np.array([[0.5, 1], [0, 4]]), sign=1.0, grid=0.5, ledger=ledger)
-    >>> a, ledger
-    (array([[1. , 5. ],
-           [1. , 1. ],
-           [1.5, 2. ]]), array([1. , 1. , 0.5, 5. ]))
-    """
-    _native.add_rows(a, rows, np.ascontiguousarray(part), sign, grid, ledger, turn)
-
-
-def add_counts(
-    a: Floats,
-    rows: NDArray[np.int64],
-    counts: NDArray[np.int32],
-    *,
-    weight: float,
-    grid: float,
-    ledger: Floats,
-    turn: int = 0,
-) -> None:
-    """Add `weight` times counts, rounded to multiples of `grid`, to some rows of a (W, K), in place.
-
-    Parameters
-    ----------
-    a : array of shape (W, K)
-    rows : array of shape (N,)
-        All different.
-    counts : array of shape (N, K)
-    weight : float
-        Below 2^20 times `grid`, so that any count fits.
-    grid : float
-        A power of two.
-    ledger, turn
-        As of `add_rows`.
-
-    Examples
-    --------
-    >>> a, ledger = np.ones((3, 2)), new_ledger(2)
-    >>> counts = np.array([[3, 1], [0, 2]], np.int32)
-    >>> add_counts(a, np.array([2, 0]), counts, weight=0.5, grid=0.25, ledger=ledger)
-    >>> a, ledger[2:]
-    (array([[1. , 2. ],
-           [1. , 1. ],
-           [2.5, 1.5]]), array([1.5, 1.5]))
-    """
-    _native.add_counts(a, rows, counts, weight, grid, ledger, turn)

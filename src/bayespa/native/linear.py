@@ -190,8 +190,8 @@ def tilt(
         Mean and variance of the margins, and where the hinges start; upper may be infinite.
     cost : float
         c.
-    method : {"moments", "augmented"}
-        Exact moments, or those of the augmented mean field.
+    method : {"moments", "augmented", "squared"}
+        Exact moments, those of the augmented mean field, or those of the squared hinge [PA-5].
 
     Returns
     -------

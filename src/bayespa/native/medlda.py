@@ -17,7 +17,7 @@ from scipy import sparse
 from bayespa import _native
 
 LANES = 8
-Sampler = Literal["collapsed", "augmented", "averaging"]
+Sampler = Literal["collapsed", "metropolis", "exact", "augmented", "averaging"]
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,10 @@ class Tasks:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Sweeps without labels (at least one, to start the chain), then with them; the address of the draws."""
+    """Sweeps without labels (at least one, to start the chain), then with them; the address of the draws.
+
+    The collapsed sampler is "metropolis" or "exact", document by document [MED-12]; either can be asked for.
+    """
 
     free_sweeps: int = 1
     free_burn_in: int = 1

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespa import _native
 from bayespa.native.elementary import digamma, exp_digamma, log_gamma
-from bayespa.native.linalg import add_counts
 from bayespa.posteriors.posterior import GRID, IMPROPER, Floats, Piece, Posterior, Sums, finite, positive
 from bayespa.posteriors.table import Update
 
@@ -51,11 +51,8 @@ class Counts(Piece):
 
     def updates(self, posterior: Sums, sign: float) -> list[Update]:
         """Return what adding these counts does to the table."""
-        return [partial(_add_counts, self.columns, self.counts, weight=sign * self.weight, grid=GRID)]
-
-
-def _add_counts(rows: Any, counts: Any, array: Floats, ledger: Floats, turn: int, **options: float) -> None:
-    add_counts(array, rows, counts, ledger=ledger, turn=turn, **options)
+        add, weight = _native.add_counts, sign * self.weight
+        return [partial(add, rows=self.columns, counts=self.counts, weight=weight, grid=GRID)]
 
 
 class Dirichlet(Posterior):

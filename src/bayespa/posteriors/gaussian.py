@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespa import _native
 from bayespa.native import linalg
 from bayespa.native.elementary import log
 from bayespa.posteriors.posterior import IMPROPER, Floats, Posterior, finite, positive
@@ -186,12 +187,7 @@ class Gaussian(Posterior):
     def _factors(self, n_threads: int = 1) -> Floats:
         """Return the Cholesky factors of full precisions."""
         factors, failed = linalg.cholesky(self.precision, n_threads=n_threads)
-        if (failed >= 0).any():
-            task = np.argmax(failed >= 0)
-            raise ValueError(
-                f"the precision of task {task} is not positive definite (elimination stops at dimension "
-                f"{failed[task]}); {IMPROPER}"
-            )
+        _require_factors(failed)
         return factors
 
     def _scalars(self) -> Floats:
@@ -222,9 +218,12 @@ class Gaussian(Posterior):
         """Return the same in arrays that are the caller's."""
         if self.structure != "full":
             return self.mean(), np.divide(1.0, self.precision, order="F")
-        factors = self._factors(n_threads)
-        mean = linalg.solve(factors, self.shift, n_threads=n_threads)
-        return mean, linalg.inverse(factors, n_threads=n_threads)
+        shift, precision = (np.ascontiguousarray(table.array) for table in self._tables)
+        mean, covariance = np.empty(shift.shape), np.empty(precision.shape)
+        failed = np.empty(len(shift), np.int64)
+        _native.moments(shift, precision, mean, covariance, failed, n_threads)
+        _require_factors(failed)
+        return mean, covariance
 
     def mean(self, *, n_threads: int = 1) -> Floats:
         """Return μ, shape (T, D)."""
@@ -286,3 +285,13 @@ class Gaussian(Posterior):
             d = self.mean() - other.mean()
             kl = (ratio - 1.0 - log(ratio) + other._scalars() * d * d).sum(axis=1)
         return np.maximum(0.5 * kl, 0.0)  # below zero by rounding only
+
+
+def _require_factors(failed: NDArray[np.int64]) -> None:
+    """Raise a ValueError that names the first matrix that could not be factored: -1 where it could."""
+    if (failed >= 0).any():
+        task = np.argmax(failed >= 0)
+        raise ValueError(
+            f"the precision of task {task} is not positive definite (elimination stops at dimension "
+            f"{failed[task]}); {IMPROPER}"
+        )

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Joint:
+class Joint(dict[str, Any]):
     """Independent posteriors under one name each, with the arithmetic of one posterior.
+
+    A dictionary that nobody changes: ``Joint(posterior, topics=other)`` has another part.
 
     Examples
     --------
@@ -25,12 +27,6 @@ class Joint:
            [2.5, 0.5, 0.5]])
     """
 
-    def __init__(self, **parts: Any) -> None:
-        self.parts: dict[str, Any] = parts
-
-    def __getitem__(self, name: str) -> Any:
-        return self.parts[name]
-
     def __add__(self, statistics: Joint) -> Self:
         return self.changed(plus=statistics)
 
@@ -39,22 +35,15 @@ class Joint:
 
     def changed(self, plus: Joint | None = None, minus: Joint | None = None) -> Self:
         """Return self - minus + plus, in the parts that these have."""
-        added, taken = (statistics.parts if statistics else {} for statistics in (plus, minus))
-        parts = {
-            name: self.parts[name].changed(added.get(name), taken.get(name)) for name in {**taken, **added}
-        }
-        return type(self)(**{**self.parts, **parts})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Joint) and self.parts == other.parts
-
-    __hash__ = None  # type: ignore[assignment]  # as every posterior
+        added, taken = plus or Joint(), minus or Joint()
+        names = {**taken, **added}
+        return type(self)(self, **{n: self[n].changed(added.get(n), taken.get(n)) for n in names})
 
     def _each(self, method: str, *others: Any) -> Self:
         return type(self)(
             **{
                 name: getattr(part, method)(*(o[name] if isinstance(o, Joint) else o for o in others))
-                for name, part in self.parts.items()
+                for name, part in self.items()
             }
         )
 
@@ -72,9 +61,7 @@ class Joint:
 
     def to_arrays(self) -> dict[str, Floats]:
         """Return all natural parameters, by ``part.array``."""
-        return {
-            f"{name}.{key}": a for name, part in self.parts.items() for key, a in part.to_arrays().items()
-        }
+        return {f"{name}.{key}": a for name, part in self.items() for key, a in part.to_arrays().items()}
 
     @classmethod
     def from_arrays(cls, types: Mapping[str, type[Posterior]], arrays: Mapping[str, Floats]) -> Self:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespa.native.linalg import add_rows
+from bayespa import _native
 from bayespa.posteriors.table import Table, Update
 
 if TYPE_CHECKING:
@@ -77,13 +77,8 @@ class Columns(Piece, Generic[P]):
                     f"shape {a[::-1]}; columns are the last axis of arrays that all have one shape, as in a "
                     "Dirichlet or a diagonal Gaussian"
                 )
-        return [
-            partial(_add_rows, self.columns, table.array, sign=sign, grid=GRID) for table in self.part._tables
-        ]
-
-
-def _add_rows(rows: Any, part: Any, array: Floats, ledger: Floats, turn: int, **options: float) -> None:
-    add_rows(array, rows, part, ledger=ledger, turn=turn, **options)
+        add = partial(_native.add_rows, rows=self.columns, sign=sign, grid=GRID)
+        return [partial(add, part=np.ascontiguousarray(table.array)) for table in self.part._tables]
 
 
 class Sums(ABC):

@@ -22,8 +22,8 @@ Places = NDArray[np.int64]
 class Update(Protocol):
     """A change of an array that is made once: repeated with the same ledger and turn, it does nothing."""
 
-    def __call__(self, array: Floats, ledger: Floats, turn: int) -> None:
-        """Make the change, in one step that no exception can cut: see `bayespa.native.linalg.add_rows`."""
+    def __call__(self, *, a: Floats, ledger: Floats, turn: int) -> None:
+        """Make the change of `a`, in one step that no exception can cut: see `reference.linalg.add_rows`."""
 
 
 class Table:
@@ -73,10 +73,10 @@ class Table:
     def with_rows(self, rows: Places, values: Floats, cleared: Places | None = None) -> Table:
         """Return the table with other values (u, ...) in different rows (u,); others lose some columns."""
 
-        def write(array: Floats, ledger: Floats, turn: int) -> None:  # may be repeated: all values are new
+        def write(*, a: Floats, ledger: Floats, turn: int) -> None:  # may be repeated: all values are new
             if cleared is not None:
-                array[:, cleared] = 0.0
-            array[rows] = values
+                a[:, cleared] = 0.0
+            a[rows] = values
 
         return self.changed([write])
 
@@ -88,10 +88,14 @@ class Table:
                     self._array = np.array(self._array, order="C")
                     self._before = _nobody
                 for turn, update in enumerate(self._updates):
-                    update(self._array, self.ledger, turn)
+                    update(a=self._array, ledger=self.ledger, turn=turn)
                 self._right = [True]
                 self._updates = ()
         return self._array
+
+    def settle(self) -> None:
+        """Make the updates now: for whoever knows that nobody holds the table before any more."""
+        self._settled()
 
     @property
     def array(self) -> Floats:

@@ -75,6 +75,12 @@ def inverse(factors: Floats) -> Floats:
     return out
 
 
+def moments(shift: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    """Twin of the native `moments`: those of Gaussians whose precisions are positive definite."""
+    factors, _ = cholesky(precision)
+    return solve(factors, shift), inverse(factors)
+
+
 def weighted_squares(x: Floats, weights: Floats) -> Floats:
     """Twin of :func:`bayespa.native.linalg.weighted_squares`."""
     out = np.zeros((len(x), weights.shape[1]))
@@ -103,7 +109,32 @@ def add_rows(
     ledger: Floats,
     turn: int = 0,
 ) -> None:
-    """Twin of :func:`bayespa.native.linalg.add_rows`."""
+    """Add `sign` times the rows of `part` (N, K) to the given rows, all different, of a (W, K), in place.
+
+    Parameters
+    ----------
+    a : array of shape (W, K)
+    rows : array of shape (N,)
+    part : array of shape (N, K)
+    sign : float
+        1 or -1.
+    grid : float
+        A power of two; sums are exact if all of `part` are multiples of it and below 2^51 of it.
+    ledger : array of shape (2 + K,)
+        See `bayespa.native.linalg.new_ledger`.
+    turn : int
+        The place of this update among those of the ledger. One that was made does nothing if it is repeated.
+
+    Examples
+    --------
+    >>> a, ledger = np.ones((3, 2)), np.array([0.0, 1.0, 0.0, 0.0])
+    >>> for _ in range(2):
+    ...     add_rows(a, np.array([2, 0]), np.array([[0.5, 1], [0, 4]]), sign=1.0, grid=0.5, ledger=ledger)
+    >>> a, ledger
+    (array([[1. , 5. ],
+           [1. , 1. ],
+           [1.5, 2. ]]), array([1. , 1. , 0.5, 5. ]))
+    """
     if ledger[0] != turn:
         return
     a[rows] += sign * part
@@ -127,7 +158,10 @@ def add_counts(
     ledger: Floats,
     turn: int = 0,
 ) -> None:
-    """Twin of :func:`bayespa.native.linalg.add_counts`."""
+    """Add `weight` times counts (N, K), rounded to multiples of `grid`, to some rows of a (W, K), in place.
+
+    The weight is below 2^20 times `grid`, so that any count fits. All else is as of `add_rows`.
+    """
     if ledger[0] != turn:
         return
     x = np.rint(counts * (weight / grid)) * grid

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.reference.tilted import INFINITY, Tilt, hinge, mean_field, moments
+from bayespa.reference.tilted import INFINITY, Tilt, hinge, mean_field, moments, squared
 
 if TYPE_CHECKING:
     from bayespa.native.linear import Rows, Wanted, Zones
@@ -127,6 +127,9 @@ def aggressive(
                 deposit(rows, i, step, variance * (seen + visit), drift)
 
 
+TILTS = {"moments": moments, "augmented": mean_field, "squared": squared}
+
+
 def tilt_wish(w: Wish, f: float, s: float, cost: float, method: str) -> Tilt:
     """Tilt a margin by a wish; 38 standard deviations inside its zone the tilt is 1 in double precision."""
     if w.cost == 0:
@@ -135,7 +138,7 @@ def tilt_wish(w: Wish, f: float, s: float, cost: float, method: str) -> Tilt:
     room = min(m - w.lower, w.upper - m)
     if method == "moments" and room > 0 and room * room > 38.0 * 38.0 * s:
         return Tilt(0.0, 0.0, 1.0)
-    tilted = (moments if method == "moments" else mean_field)(m, s, w.lower, w.upper, cost * w.cost)
+    tilted = TILTS[method](m, s, w.lower, w.upper, cost * w.cost)
     return tilted._replace(gain=tilted.gain * w.sign)
 
 
@@ -235,6 +238,6 @@ def gibbs_full(
 
 def tilt(m: Floats, s: Floats, lower: Floats, upper: Floats, cost: float, method: str, out: Floats) -> None:
     """Tilt independent margins; out is (n, 3)."""
-    how = moments if method == "moments" else mean_field
+    how = TILTS[method]
     for i in range(len(m)):
         out[i] = how(float(m[i]), float(s[i]), float(lower[i]), float(upper[i]), cost)

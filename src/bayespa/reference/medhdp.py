@@ -35,6 +35,10 @@ class PooledChain(DocumentChain):
         super().refresh()
         self.square = self.square + self.own * self.own_variance
 
+    def weighs_all(self) -> bool:
+        """Never: two new topics with different counts would need two factors."""
+        return False
+
     def record(self) -> dict[str, Any]:
         """Return what [MED-4] and prediction need of a kept sweep: (T,) arrays."""
         margin = (self.mean / self.length).astype(np.float64)

@@ -19,6 +19,7 @@ Float32 = NDArray[np.float32]
 f32 = np.float32
 
 FLOOR, LOG_FLOOR = f32(2.0**-50), f32(-34.657359)
+LOG_EXACT_FLOOR = f32(-51.986038)  # 2^-75
 BELOW_ONE = np.nextafter(f32(1), f32(0))
 LEAST = f32(1e-30)
 PULL = f32(0.2)
@@ -53,9 +54,9 @@ def draw(u: np.float32, weights: Float32) -> int:
     return int(np.count_nonzero(cumulative[:-1, lane] <= left)) * LANES + lane
 
 
-def to_factor(exponent: Float32) -> tuple[Float32, Float32]:
+def to_factor(exponent: Float32, floor: np.float32 = LOG_FLOOR) -> tuple[Float32, Float32]:
     """Exponents less their largest, not below the floor, and exp of them."""
-    exponent = np.maximum(exponent - exponent.max(), LOG_FLOOR)
+    exponent = np.maximum(exponent - exponent.max(), floor)
     return exponent, exp32(exponent)
 
 
@@ -69,6 +70,14 @@ def topic_factors(
     return padded(np.maximum(phi * (f32(1) / phi.max(axis=1, keepdims=True)), FLOOR))
 
 
+def exact_below(tasks: Tasks) -> NDArray[np.float64]:
+    """Return c max √(Σⱼⱼ + Σₖₖ − 2Σⱼₖ) (T,), the tokens below which all topics are weighed. [MED-12]."""
+    diagonal = np.diagonal(tasks.covariance, axis1=1, axis2=2)
+    apart = (diagonal[:, :, None] + diagonal[:, None, :]) - 2.0 * tasks.covariance
+    tokens: NDArray[np.float64] = tasks.cost * np.sqrt(apart.max(axis=(1, 2), initial=0.0))
+    return tokens
+
+
 @dataclass
 class StepModel:
     """What the documents of a step share, rounded to float32."""
@@ -78,6 +87,7 @@ class StepModel:
     mu: Float32  # (K, T)
     sigma: Float32  # (K, K, T)
     cost: Float32  # (T,)
+    exact_below: NDArray[np.float64]  # (T,)
     margin: np.float32
     regression: bool
     schedule: Schedule
@@ -89,7 +99,15 @@ class StepModel:
         mu = tasks.mean.T.astype(np.float32)
         cost = tasks.cost.astype(np.float32)
         return cls(
-            topics.phi, padded(topics.alpha), mu, sigma, cost, f32(tasks.margin), tasks.regression, schedule
+            topics.phi,
+            padded(topics.alpha),
+            mu,
+            sigma,
+            cost,
+            exact_below(tasks),
+            f32(tasks.margin),
+            tasks.regression,
+            schedule,
         )
 
     def hinges(self, label: np.float32) -> list[tuple[np.float32, np.float32]]:
@@ -142,11 +160,19 @@ class DocumentChain:
             self.reach[:] = np.inf  # a parabola is never straight
         pull = (self.linear.max() - self.linear.min()) * PULL
         size = self.length / (f32(8) * max(pull * pull, f32(1)))
-        self.block_size = max(1, int(size))
+        self.exact = self.weighs_all()
+        self.block_size = 1 if self.exact else max(1, int(size))
+
+    def weighs_all(self) -> bool:
+        """Whether all topics of a token are weighed, by the rule [MED-12] or by order."""
+        sampler = self.model.schedule.sampler
+        if sampler != "collapsed":
+            return sampler == "exact"
+        return bool((self.model.exact_below[self.task] > self.n).any())
 
     @property
     def few(self) -> bool:
-        """Whether 2ΣC is kept, rather than computed for the two topics of a move."""
+        """Whether 2ΣC is kept anyway, and not only where all topics are weighed."""
         return len(self.model.cost) <= FEW_TASKS
 
     def sigma_counts(self, k: int) -> Float32:
@@ -222,6 +248,20 @@ class DocumentChain:
         exponent, self.factor = to_factor(self.straight - per_token * total)
         self.residual = self.linear - exponent
 
+    def weigh_all(self, j: int) -> None:
+        """Weigh all candidates of a token that is in topic j by the target, for O(K T). [MED-12]."""
+        mu, sigma = self.model.mu, self.model.sigma
+        diagonal = np.diagonal(sigma).T  # (K, T)
+        mean = self.mean + (mu - mu[j])
+        apart = (diagonal + diagonal[j]) - f32(2) * sigma[j]
+        square = self.square + ((self.product - self.product[j]) + apart)
+        more = [
+            self.sum_over_hinges(self.penalties(m, s) - self.penalty)
+            for m, s in zip(mean, square, strict=True)
+        ]
+        exponent = self.linear - f32(1) / self.length * np.array(more)
+        self.factor = to_factor(exponent, LOG_EXACT_FLOOR)[1]
+
     def accepts(self, u: np.float32, j: int, k: int, own: Float32 | None = None) -> bool:
         """Metropolis-Hastings for the move of a token from j to k; the counts are without it.
 
@@ -237,11 +277,12 @@ class DocumentChain:
         square = self.square + (change if own is None else change + own)
         penalty = self.penalties(mean, square)
         more = self.sum_over_hinges(penalty - self.penalty)
-        log_ratio = (self.residual[k] - self.residual[j]) - more * (f32(1) / self.length)
-        if u >= f32(1) + log_ratio and u >= exp32(log_ratio):
-            return False
+        if not self.exact:  # else it was weighed with the rest
+            log_ratio = (self.residual[k] - self.residual[j]) - more * (f32(1) / self.length)
+            if u >= f32(1) + log_ratio and u >= exp32(log_ratio):
+                return False
         self.mean, self.square, self.penalty = mean, square, penalty
-        if self.few:
+        if self.few or self.exact:
             self.product += f32(2) * sigma[k] - f32(2) * sigma[j]
         return True
 
@@ -270,6 +311,8 @@ class DocumentChain:
             self.draw_scales()
         self.side, self.straight = np.zeros_like(self.reach), self.linear.copy()
         self.penalty = self.penalties(self.mean, self.square)
+        if self.exact and not self.few:
+            self.product = np.array([self.sigma_counts(k) for k in range(len(self.model.mu))])
 
     def run_sweep(self, *, labelled: bool) -> None:
         """Draw every token once; in the first sweep the tokens arrive one by one."""
@@ -279,9 +322,11 @@ class DocumentChain:
         if judged:
             self.begin_sweep()
         for i in range(self.n):
-            if judged and i % self.block_size == 0:
-                self.propose(i, min(i + self.block_size, self.n))
             j = int(self.topics[i])
+            if judged and self.exact:
+                self.weigh_all(j)
+            elif judged and i % self.block_size == 0:
+                self.propose(i, min(i + self.block_size, self.n))
             if self.sweep > 0:
                 self.counts[j] -= 1
             weights = (self.model.alpha + self.counts) * self.model.phi[self.words[i]]

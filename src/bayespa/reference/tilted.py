@@ -200,6 +200,24 @@ def moments(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
     return Tilt(top + (largest + log(total) - LOG_SQRT_2PI), 2 * c * (shares[0] - above), min(ratio, 1.0))
 
 
+def squared(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
+    """Tilt by the squared hinge exp(−2c miss²): Bayes' rule where the mean misses the zone. [PA-5].
+
+    Examples
+    --------
+    A miss of 1 is met half way by a likelihood as precise as the prior, and halves the variance:
+
+    >>> squared(m=0.0, s=1.0, lower=1.0, upper=float("inf"), c=0.25)[1:]
+    (0.5, 0.5)
+    """
+    miss = lower - m if m < lower else upper - m if m > upper else 0.0
+    if miss == 0.0:
+        return Tilt(0.0, 0.0, 1.0)
+    noise = 0.25 / c
+    total = s + noise
+    return Tilt(-0.5 * (log(total / noise) + miss * miss / total), miss / total, noise / total)
+
+
 class Bound:
     """What the augmented mean field maximises, over u = (m′ − m)/√s and log r, r² = s′/s.
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 2  # of what is written; every version up to it is read
+VERSION = 3  # of what is written; every version up to it is read
 STATE = "state"
 _DTYPES = {
     "F64": "<f8",

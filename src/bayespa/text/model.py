@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,17 +24,18 @@ from bayespa.corpus import (
     Target,
     vectorizer_to_state,
 )
-from bayespa.corpus.documents import Fields, brief
-from bayespa.linear import BayesPAClassifier, BayesPARegressor
+from bayespa.corpus.documents import brief
+from bayespa.corpus.stop_words import topic_words
 from bayespa.text.history import History
+from bayespa.text.targets import MEANING, as_target, encoded, names_of, plain_label, several, target_of
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 from bayespa.topics.documents import LONGEST
-from bayespa.topics.explain import Explanation, WordShare
+from bayespa.topics.explain import Explanation
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Content = str | Bag
+Content = str | bytes | Bag  # bytes are UTF-8
 
 
 @dataclass(frozen=True)
@@ -42,25 +44,18 @@ class Kind:
 
     classifier: type[Any]
     regressor: type[Any]
-    several: bool  # whether a document may have several classes
-    unlabelled: bool  # whether it learns from documents without a label
-    grows: bool  # whether it makes room for new words
-    weighting: Literal["counts", "root shares"]  # what it reads: how often a word occurs, or √ of its share
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that make it what it is
 
 
 KINDS = {
-    "medlda": Kind(MedLDAClassifier, MedLDARegressor, True, True, True, "counts"),
-    "medhdp": Kind(MedHDPClassifier, MedHDPRegressor, True, True, True, "counts"),
-    "linear": Kind(BayesPAClassifier, BayesPARegressor, False, False, False, "root shares"),
+    "medlda": Kind(MedLDAClassifier, MedLDARegressor),
+    "medhdp": Kind(MedHDPClassifier, MedHDPRegressor),
+    "linear": Kind(MedLDAClassifier, MedLDARegressor, {"decides": "words"}),
 }
 
 
-MEANING = {
-    "class": "the name of one class",
-    "classes": "lists of classes",
-    "number": "numbers",
-    None: "of another kind",
-}
+# Of the default vocabulary: rare words and those of one letter decide, too.
+ALL_WORDS: dict[str, Any] = {"max_words": 500_000, "min_count": 1, "min_length": 1}
 
 
 @dataclass(frozen=True)
@@ -99,6 +94,7 @@ class Answers:
     labels: list[Label]
     probabilities: NDArray[np.float64] | None  # (n, n_classes), of a classifier
     class_names: list[str]  # to which columns of probabilities belong
+    deviations: list[float] | None = None  # of numbers: how sure the model is of them
 
 
 class TextModel:
@@ -111,16 +107,17 @@ class TextModel:
     ----------
     kind : {"medlda", "medhdp", "linear"}, default="medlda"
         Topics that learn to decide (`MedLDAClassifier`, `MedLDARegressor`), as many of them as it takes
-        (`MedHDPClassifier`, `MedHDPRegressor`), or weights of words (`BayesPAClassifier`,
-        `BayesPARegressor`).
+        (`MedHDPClassifier`, `MedHDPRegressor`), or weights of words without any topic.
     vectorizer : OnlineVocabulary, BagVectorizer, HashingVectorizer or a fitted CountVectorizer, optional
-        Counts words. By default a vocabulary that grows, without English stop words; for bags, theirs.
+        Counts words. By default a vocabulary of all words, which grows; for bags, theirs.
     target : {"class", "classes", "number"}, optional
         What a label is; by default the first ones tell.
     classes : iterable of str, optional
         Classes that are known from the start.
     reading : dict, optional
         Options of `bayespa.corpus.read` that the model was trained with, to be kept with it.
+    stop_words : "english" or collection of str, optional, default="english"
+        Words that topics are not made of; they decide all the same. "english" is scikit-learn's list.
     **parameters
         Of the estimator.
 
@@ -143,7 +140,7 @@ class TextModel:
     >>> papers = load_arxiv_sample(subset="train")
     >>> model = TextModel(random_state=0).learn(papers.data, [labels[0] for labels in papers.labels])
     >>> model
-    <TextModel medlda: 11846 words, 20 classes>
+    <TextModel medlda: 24480 words, 20 classes>
     >>> model.predict(["Groups of automorphisms of a free group"])
     ['math.GR']
     """
@@ -156,16 +153,22 @@ class TextModel:
         target: Target | None = None,
         classes: Iterable[str] = (),
         reading: dict[str, Any] | None = None,
+        stop_words: str | Collection[str] | None = "english",
         **parameters: Any,
     ) -> None:
         if kind not in KINDS:
             raise ValueError(f"kind={kind!r} is unknown; use one of {', '.join(map(repr, KINDS))}")
         if target not in (None, *get_args(Target)):
             raise ValueError(f"target={target!r} is unknown; use one of {', '.join(get_args(Target))}")
+        if isinstance(stop_words, str) and stop_words != "english":
+            raise ValueError(f"stop_words={stop_words!r} is unknown; use 'english' or a collection of words")
         self.kind = kind
         self.vectorizer = vectorizer
         self.reading = dict(reading or {})
+        self.stop_words = stop_words
         self.parameters = parameters
+        self._counting = threading.RLock()
+        self._counter = object()  # who may count ahead of what is learned
         estimator = None if target is None else self._new_estimator(target)
         self._learned = LearnedTexts(estimator, target, tuple(ClassNames(classes).names))
 
@@ -214,7 +217,7 @@ class TextModel:
     @property
     def batch_size(self) -> int:
         """Documents that are best learned at once."""
-        estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
+        estimator = self.estimator or self._new_estimator("class")
         if estimator.batch_size is None:
             return 256
         require_number("batch_size", estimator.batch_size, 1, whole=True)
@@ -223,9 +226,8 @@ class TextModel:
     @property
     def first_batch_size(self) -> int:
         """Documents that are best learned at once before any other: some models look for topics in them."""
-        estimator = self.estimator or KINDS[self.kind].classifier(**self.parameters)
-        first = estimator._first_call() if hasattr(estimator, "_first_call") else None
-        return max(self.batch_size, first or 0)
+        estimator = self.estimator or self._new_estimator("class")
+        return max(self.batch_size, estimator._first_call() or 0)
 
     @property
     def n_words(self) -> int:
@@ -240,7 +242,7 @@ class TextModel:
 
         Parameters
         ----------
-        texts : sequence of n str, or of n Bag
+        texts : sequence of n str (or of n bytes: UTF-8), or of n Bag
         labels : sequence of n labels
             Each a class (str or int), several (tuple, list or set of them), a number (float), or None, NaN or
             an empty text where unknown.
@@ -262,21 +264,41 @@ class TextModel:
             self.take_back()
             raise
 
-    def count(self, texts: Sequence[Content]) -> Counted:
-        """Count words and learn new ones, for `learn_counts`, in the order of documents."""
-        _require_column(texts, "texts")
-        if self.vectorizer is None:
-            self.vectorizer = self._default_vectorizer(texts)
-        vectorizer = self.vectorizer
-        if self._learned.mark is None and hasattr(vectorizer, "mark"):
-            self._learned = replace(self._learned, mark=vectorizer.mark())
-        counts: sp.csr_matrix = getattr(vectorizer, "learn", vectorizer.transform)(texts)
-        return Counted(counts, vectorizer.mark() if hasattr(vectorizer, "mark") else None)
+    def count(self, texts: Sequence[Content], counter: object = None) -> Counted:
+        """Count words and learn new ones, for `learn_counts`, in the order of documents.
 
-    def take_back(self) -> None:
-        """Let the vocabulary forget words of documents that were counted and not learned."""
-        if self._learned.mark is not None:
-            self.vectorizer.back_to(self._learned.mark)
+        Parameters
+        ----------
+        texts : sequence of n str, or of n Bag
+        counter : object, optional
+            What `take_back` returned to a thread that counts ahead: once it was called again this raises a
+            RuntimeError, and nothing is counted that nobody will take back.
+        """
+        _require_column(texts, "texts")
+        with self._counting:
+            if counter is not None and counter is not self._counter:
+                raise RuntimeError("what was counted ahead is taken back already; begin the stream anew")
+            if self.vectorizer is None:
+                self.vectorizer = self._default_vectorizer(texts)
+            vectorizer = self.vectorizer
+            if self._learned.mark is None and hasattr(vectorizer, "mark"):
+                self._learned = replace(self._learned, mark=vectorizer.mark())
+            counts: sp.csr_matrix = getattr(vectorizer, "learn", vectorizer.transform)(texts)
+            return Counted(counts, vectorizer.mark() if hasattr(vectorizer, "mark") else None)
+
+    def take_back(self) -> object:
+        """Let the vocabulary forget words of documents that were counted and not learned; see `count`."""
+        with self._counting:
+            self._counter = object()
+            if self._learned.mark is not None:
+                self.vectorizer.back_to(self._learned.mark)
+            return self._counter
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_counting", "_counter")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _counting=threading.RLock(), _counter=object())
 
     def learn_counts(
         self,
@@ -303,12 +325,14 @@ class TextModel:
                 "min_count of the vocabulary, or give more documents at once"
             )
         estimator = self._new_estimator(target) if before.estimator is None else copy(before.estimator)
-        known = [row for row, label in enumerate(labels) if label is not None]
-        if not KINDS[self.kind].unlabelled and len(known) < len(labels):
-            counts, labels = counts[known], [labels[row] for row in known]
         if labels:
-            named = {} if target == "number" else {"classes": classes.names}
-            estimator.partial_fit(self._weighted(counts), _y(labels, target, classes), **named)
+            estimator._partial_fit(
+                counts,
+                encoded(labels, target, classes),
+                None if target == "number" else classes.names,
+                self._topic_words(before.estimator, counts.shape[1]),
+                several_passes=True,
+            )
         self._learned = replace(
             before,
             estimator=estimator,
@@ -324,14 +348,9 @@ class TextModel:
 
     def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], ClassNames]:
         """Return what labels are, the labels in this form, and all classes; nothing of the model changes."""
-        labels = [_label(label) for label in labels]
+        labels = [plain_label(label) for label in labels]
         target = self.target or target_of(labels)
-        labels = [_as_target(label, target, row) for row, label in enumerate(labels)]
-        if target == "classes" and not KINDS[self.kind].several:
-            raise ValueError(
-                f"documents have several classes, which kind={self.kind!r} cannot learn; use kind='medlda', "
-                "or give each document one class"
-            )
+        labels = [as_target(label, target, row) for row, label in enumerate(labels)]
         classes = self.classes
         if target != "number":
             classes.learn(labels)
@@ -339,7 +358,7 @@ class TextModel:
                 found = f"only one class, {classes.names[0]!r}" if len(classes) else "no class at all"
                 raise ValueError(
                     f"the first {len(labels)} documents have {found}; two are needed to begin: shuffle the "
-                    "documents, or name the classes beforehand"
+                    "documents, or name the classes beforehand by classes="
                 )
         return target, labels, classes
 
@@ -353,8 +372,9 @@ class TextModel:
             if (total := float(counts.sum(dtype=np.float64))) > LONGEST:
                 return f"it has {total:.0f} tokens, and {LONGEST} is the most; split it"
         try:
-            label = _as_target(_label(label), target or target_of([label]), 0) if label is not None else None
-            for name in () if label is None or isinstance(label, float) else _names(label):
+            if label is not None:
+                label = as_target(plain_label(label), target or target_of([label]), 0)
+            for name in () if label is None or isinstance(label, float) else names_of(label):
                 name.encode()
         except UnicodeEncodeError:
             return f"its label {label!r} cannot be written as UTF-8"
@@ -364,26 +384,22 @@ class TextModel:
 
     def _new_estimator(self, target: Target) -> Any:
         kind = KINDS[self.kind]
-        return (kind.regressor if target == "number" else kind.classifier)(**self.parameters)
+        made: type[Any] = kind.regressor if target == "number" else kind.classifier
+        return made(**{**self.parameters, **kind.fixed})
 
     def _default_vectorizer(self, texts: Sequence[Content]) -> OnlineVocabulary | BagVectorizer:
-        grows = KINDS[self.kind].grows
-        if not any(isinstance(text, Bag) for text in texts):
-            return OnlineVocabulary(stop_words="english", fixed_width=not grows)
-        if not grows:
-            raise ValueError(
-                f"documents are bags of words whose number is not known, which kind={self.kind!r} cannot "
-                "learn; use kind='medlda', or give a BagVectorizer with words"
-            )
-        return BagVectorizer()
+        if any(isinstance(text, Bag) for text in texts):
+            return BagVectorizer()
+        return OnlineVocabulary(**ALL_WORDS, n_jobs=self.parameters.get("n_jobs"))
 
-    def _weighted(self, counts: sp.csr_matrix) -> sp.csr_matrix:
-        """Return what the estimator reads; root shares have length 1 and damp words that repeat."""
-        if KINDS[self.kind].weighting == "counts":
-            return counts
-        total = np.asarray(counts.sum(axis=1), np.float64).ravel()
-        shares = counts.data / np.repeat(total, np.diff(counts.indptr))
-        return sp.csr_matrix((np.sqrt(shares), counts.indices, counts.indptr), counts.shape)
+    def _topic_words(self, before: Any, n_columns: int) -> NDArray[np.bool_] | None:
+        """Return which columns topics are made of; of those that the estimator knows it knows that itself."""
+        if not isinstance(self.vectorizer, OnlineVocabulary):
+            return None
+        known = before.n_features_in_ if hasattr(before, "n_features_in_") else 0
+        found, new = np.ones(n_columns, np.bool_), self.vectorizer.words_between(known, n_columns)
+        found[known : known + len(new)] = topic_words(new, self.stop_words)  # wider: words are to come
+        return found
 
     # Prediction
 
@@ -412,7 +428,7 @@ class TextModel:
 
     def _features(self, estimator: Any, counts: sp.csr_matrix) -> sp.csr_matrix:
         known = estimator.n_features_in_
-        return self._weighted(counts if counts.shape[1] == known else counts[:, :known])
+        return counts if counts.shape[1] == known else counts[:, :known]
 
     def predict(self, texts: Sequence[Content]) -> list[Label]:
         """Return the label of each of n texts: a class, a tuple of classes, or a number."""
@@ -434,12 +450,13 @@ class TextModel:
         now = self._now()
         X = self._features(now.estimator, counts)
         if now.target == "number":
-            return Answers(now.estimator.predict(X).tolist(), None, [])
+            numbers, deviations = now.estimator.predict(X, return_std=True)
+            return Answers(numbers.tolist(), None, [], deviations.tolist())
         labels, probabilities, decision = now.estimator._answers(X)
         names = [str(name) for name in now.estimator.classes_]
         if now.target == "class":
             return Answers(labels.tolist(), probabilities, names)
-        return Answers(_several(decision, names, now.seen_without_class), probabilities, names)
+        return Answers(several(decision, names, now.seen_without_class), probabilities, names)
 
     def learn_and_tell(
         self,
@@ -450,13 +467,14 @@ class TextModel:
     ) -> None:
         """Learn documents as `learn_counts` does; `record` is called with what was said of them before.
 
-        Where words decide beside topics, that is what the estimator has just found out of all of them. Topics
+        Where words decide on classes, that is what the estimator has just found out of all of them. Topics
         alone need more sweeps than learning makes, and a class that has just appeared has no margin to speak
         of: then the first n documents are predicted first. Nothing is said before anything was learned.
         """
-        now, known = self._learned, set(self._learned.classes)
-        new = any(name not in known for label in labels if label for name in _names(label))
-        told = now.fitted and not new and getattr(now.estimator, "decides", None) == "topics+words"
+        now, told = self._learned, False
+        if now.fitted and now.target != "number" and now.estimator.decides != "topics":
+            known = set(now.classes)
+            told = all(name in known for label in labels if label for name in names_of(label))
         said = [] if told or not now.fitted else self.predict_counts(counted.counts[:n])
 
         def recorded(estimator: Any, target: Target) -> dict[str, Any]:
@@ -466,7 +484,7 @@ class TextModel:
             if target == "class":
                 return record(estimator._decided(decision).tolist(), target)
             names = [str(name) for name in estimator.classes_]
-            return record(_several(decision, names, now.seen_without_class), target)
+            return record(several(decision, names, now.seen_without_class), target)
 
         self.learn_counts(counted, labels, recorded)
 
@@ -480,13 +498,13 @@ class TextModel:
         list of n classes, array of n numbers, or array of 0 and 1 of shape (n, n_classes)
         """
         assert self.target is not None  # it has learned
-        labels = [_as_target(_label(label), self.target, row) for row, label in enumerate(labels)]
+        labels = [as_target(plain_label(label), self.target, row) for row, label in enumerate(labels)]
         if self.target == "classes":
             known = set(self.classes.names)
             labels = [
                 tuple(n for n in one if n in known) if isinstance(one, tuple) else one for one in labels
             ]
-        return _y(labels, self.target, self.classes)
+        return encoded(labels, self.target, self.classes)
 
     @property
     def class_names(self) -> list[str]:
@@ -507,49 +525,23 @@ class TextModel:
         known = list(getattr(self.vectorizer, "words", None) or [])[:n_columns]
         return known + [str(column) for column in range(len(known), n_columns)]
 
-    def topics(self, n_words: int = 10) -> list[list[str]]:
-        """Return the most probable words of each topic."""
-        if not hasattr(self.estimator, "topics"):
+    def topics(self, n_words: int = 10, relevance: float = 1.0) -> list[list[str]]:
+        """Return the top words of each topic; with `relevance` below 1 those that tell it apart."""
+        if KINDS[self.kind].fixed.get("decides") == "words":
             raise ValueError(
                 f"a model of kind {self.kind!r} has no topics, only weights of words; see explain"
             )
         estimator = self._now().estimator
-        topics: list[list[str]] = estimator.topics(n_words, self._words(estimator))
+        topics: list[list[str]] = estimator.topics(n_words, self._words(estimator), relevance)
         return topics
 
     def explain(self, text: Content, target: str | None = None) -> Explanation:
         """Say which topics and words of a text carried the decision for a class, by default its own."""
         estimator, counts = self._now().estimator, self.counts([text])
-        if hasattr(estimator, "explain"):
-            named = {} if self.target == "number" else {"target": target}
-            X = self._features(estimator, counts)
-            explanation: Explanation = estimator.explain(X, feature_names=self._words(estimator), **named)
-            return explanation
-        return self._explain_by_words(estimator, counts, target)
-
-    def _explain_by_words(self, estimator: Any, counts: sp.csr_matrix, target: str | None) -> Explanation:
+        named = {} if self.target == "number" else {"target": target}
         X = self._features(estimator, counts)
-        coef = np.atleast_2d(estimator.coef_)
-        if self.target == "number":
-            task, name = 0, "prediction"
-            (decision,), (std,) = estimator.predict(X, return_std=True)
-        else:
-            names = [str(name) for name in estimator.classes_]
-            decisions = np.atleast_1d(estimator.decision_function(X)[0])
-            stds = np.atleast_1d(estimator.decision_std(X)[0])
-            if target is not None and target not in names:
-                raise ValueError(f"target is {target!r}, and the classes are {', '.join(names)}")
-            task = 0 if len(coef) == 1 else int(decisions.argmax()) if target is None else names.index(target)
-            name = names[-1] if len(coef) == 1 else names[task]
-            decision, std = decisions[task], stds[task]
-        words = self._words(estimator)
-        parts = [
-            WordShare(words[column], float(n), float(x * coef[task, column]))
-            for column, n, x in zip(X.indices, counts.data, X.data, strict=True)
-        ]
-        return Explanation(
-            name, float(decision), float(std), (), tuple(sorted(parts, key=lambda p: -abs(p.contribution)))
-        )
+        explanation: Explanation = estimator.explain(X, feature_names=self._words(estimator), **named)
+        return explanation
 
     # Files
 
@@ -562,6 +554,9 @@ class TextModel:
             "classes": ClassNames(now.classes).to_state(),
             "seen_without_class": now.seen_without_class,
             "reading": self.reading,
+            "stop_words": self.stop_words
+            if self.stop_words is None or isinstance(self.stop_words, str)
+            else sorted(self.stop_words),
             "run": now.run,
             "history": now.history.to_state(),
         }
@@ -571,7 +566,16 @@ class TextModel:
     def from_state(cls, estimator: Any, vectorizer: Any, description: dict[str, Any]) -> TextModel:
         """Make the model of these parts."""
         target = description["target"]
-        model = cls(description["kind"], vectorizer=vectorizer, target=target, reading=description["reading"])
+        stop_words = description.get("stop_words", "english")  # the first files do not say
+        if not (stop_words is None or isinstance(stop_words, str) or _are_texts(stop_words)):
+            raise ValueError(f"stop_words={brief(stop_words)} are no texts")
+        model = cls(
+            description["kind"],
+            vectorizer=vectorizer,
+            target=target,
+            reading=description["reading"],
+            stop_words=stop_words,
+        )
         if target is None or type(estimator) is not type(model.estimator):
             raise ValueError(f"a {type(estimator).__name__} is not of kind {model.kind!r}")
         classes = ClassNames.from_state(description["classes"]).names
@@ -594,75 +598,12 @@ class TextModel:
         return model
 
 
-def _names(label: Any) -> tuple[str, ...]:
-    return tuple(label) if isinstance(label, tuple | list | set | frozenset) else (str(label),)
-
-
-def _several(decision: NDArray[np.float64], names: list[str], none_allowed: bool) -> list[Label]:
-    """Return the classes whose margin (n, T) is positive, or where there must be one the best."""
-    chosen = decision > 0.0
-    if not none_allowed:
-        chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
-    named = np.asarray(names, object)
-    return [tuple(named[row]) for row in chosen]
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 def _require_column(values: Sequence[Any], name: str) -> None:
-    if isinstance(values, str):
+    if isinstance(values, str | bytes):
         raise TypeError(f"{name} is one text, {brief(values)}; give a list, such as [text]")
     if hasattr(values, "columns"):
         raise TypeError(f"{name} is a table; give one column of it: {', '.join(map(str, values.columns))}")
-
-
-def _label(value: Any) -> Label | int:
-    """Return a label in the form that it would have if it came from a file; integers remain.
-
-    >>> [_label(value) for value in (["a", "b"], {"b", "a"}, np.int64(3), 0.5, float("nan"), "")]
-    [('a', 'b'), ('a', 'b'), 3, 0.5, None, None]
-    """
-    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-    if type(value) is int:  # a class, or a number if the others are
-        return value
-    if isinstance(value, set | frozenset):
-        value = sorted(value)
-    return Fields().make_label(list(value) if isinstance(value, tuple) else value)
-
-
-def target_of(labels: Sequence[Label | int]) -> Target:
-    """Return what the first label is."""
-    for label in labels:
-        if label is not None:
-            return (
-                "number" if isinstance(label, float) else "classes" if isinstance(label, tuple) else "class"
-            )
-    raise ValueError(
-        f"none of the first {len(labels)} documents has a label; give target= and, for classes, classes="
-    )
-
-
-def _as_target(label: Label | int, target: Target, row: int) -> Label:
-    """Return a label in the form of the target."""
-    if label is None:
-        return None
-    if isinstance(label, int):
-        label = float(label) if target == "number" else str(label)
-    if target == "classes" and isinstance(label, str):
-        return (label,)
-    if (target == "class") != isinstance(label, str) or (target == "classes") != isinstance(label, tuple):
-        raise ValueError(
-            f"labels[{row}] is {label!r}, which does not fit target={target!r}; give all labels "
-            "one form, or say target="
-        )
-    return label
-
-
-def _y(labels: Sequence[Label], target: Target, classes: ClassNames) -> Any:
-    """Return labels as the estimators take them, unknown ones as None or NaN."""
-    if target == "class":
-        return list(labels)
-    if target == "number":
-        return np.array([np.nan if label is None else label for label in labels], np.float64)
-    y = np.full((len(labels), len(classes)), np.nan)
-    known = [row for row, label in enumerate(labels) if label is not None]
-    y[known] = classes.indicator([labels[row] for row in known])
-    return y

@@ -69,7 +69,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the model of a file that `save` wrote, in this or any earlier version of bayespa.
+    """Return the model of a file that `save` wrote, in this version of bayespa or an earlier one.
+
+    Files in which words decide are read from version 3 of the format on: before, they had other features.
 
     The file is checked as a whole, and read into memory: what becomes of it later, even if another program
     writes into it, does not change the model. This takes memory in proportion to the size of the file at
@@ -153,15 +155,19 @@ _NAMES_OF_VERSION_1 = {
 
 
 def _renamed(kind: Any, parameters: dict[str, Any], learned: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters under the names of now; files of version 1 have others, and no `expert`."""
+    """Return parameters under the names of now.
+
+    Files of version 1 have others, and no `expert`; regressors had topics alone up to version 2.
+    """
     known = set(kind._get_param_names())
     if set(parameters) <= known:
-        return parameters
+        alone = "decides" in known and "decides" not in parameters
+        return {**parameters, "decides": "topics"} if alone else parameters
     parameters = {_NAMES_OF_VERSION_1.get(name, name): value for name, value in parameters.items()}
     if "tol" not in known:
         parameters.pop("tol", None)  # BayesPA had it, and stopped passes by it
     if "decides" in known:
-        with_words = "words" in learned["_posterior"].parts
+        with_words = "words" in learned["_posterior"]
         parameters["decides"] = "topics+words" if with_words else "topics"
         if not with_words:
             parameters.pop("word_scale", None)
@@ -178,7 +184,7 @@ def _completed(learned: dict[str, Any]) -> dict[str, Any]:
     if "_calibration" not in learned or not learned.get("_indicator") or not isinstance(posterior, Joint):
         return learned
     prior = Calibration("labels").prior()["labels"]
-    return {**learned, "_posterior": Joint(**{"labels": prior, **posterior.parts})}
+    return {**learned, "_posterior": Joint({"labels": prior, **posterior})}
 
 
 # Values: JSON has no arrays and tells fewer types apart, so all but the plainest are objects with one tag.
@@ -196,14 +202,14 @@ def _encode(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
         return [_encode(one, f"{name}.{i}", arrays) for i, one in enumerate(value)]
     if isinstance(value, tuple):
         return {"tuple": _encode(list(value), name, arrays)}
+    if isinstance(value, Joint):
+        return {"joint": {key: _encode(part, f"{name}.{key}", arrays) for key, part in value.items()}}
     if isinstance(value, dict):
         return {
             "dict": [[_encode(k, name, arrays), _encode(v, f"{name}.{k}", arrays)] for k, v in value.items()]
         }
     if isinstance(value, np.ndarray):
         return _encode_array(value, name, arrays)
-    if isinstance(value, Joint):
-        return {"joint": {key: _encode(part, f"{name}.{key}", arrays) for key, part in value.parts.items()}}
     if type(value) is _POSTERIORS.get(type(value).__name__):
         parts = {key: _encode(array, f"{name}.{key}", arrays) for key, array in value.to_arrays().items()}
         return {"posterior": type(value).__name__, "arrays": parts}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayespa.checks import require_choice, require_number
 from bayespa.corpus.documents import Label, Target
@@ -117,6 +118,91 @@ class Scores:
         scores.n, scores._exact, scores._sums = state["n"], state["exact"], np.array(state["sums"])
         scores._hits, scores._true, scores._given = map(Counter, counts)
         return scores
+
+
+class ProbabilityScores:
+    """How good probabilities of classes are, and how many of the best it takes to have the right one.
+
+    Log loss is the mean of -log p of the right class, or of several classes the mean over all of them of what
+    is said of each. The expected calibration error (ECE) compares how sure predictions are with how often
+    they are right, in ten bins: of one class the most probable, of several each. A class that is not known
+    is never right, and has no log loss.
+
+    Parameters
+    ----------
+    target : {"class", "classes"}
+    names : sequence of n_classes str
+        The classes, to which columns of probabilities belong.
+
+    Attributes
+    ----------
+    unknown : Counter
+        Labels that are none of the classes.
+
+    Examples
+    --------
+    >>> scores = ProbabilityScores("class", ["a", "b"])
+    >>> scores.add(["a", "b", "c", None], np.array([[0.8, 0.2], [0.8, 0.2], [0.6, 0.4], [0.5, 0.5]]))
+    >>> scores.summary()["ECE"], dict(scores.unknown)
+    (0.4, {'c': 1})
+    """
+
+    TOP = (3, 5)
+    BINS = 10
+
+    def __init__(self, target: Target, names: Sequence[str]) -> None:
+        self.target = target
+        self.unknown: Counter[str] = Counter()
+        self.n = 0  # documents with a label
+        self.n_unknown = 0  # with an unknown one
+        self._column = {name: column for column, name in enumerate(names)}
+        self._losses = 0  # of which this is the sum:
+        self._loss = 0.0
+        self._bins = np.zeros((3, self.BINS))  # predictions, the sum of their probabilities, those right
+        self._top = dict.fromkeys((k for k in self.TOP if k < len(names)), 0)
+
+    def add(self, labels: Sequence[Label], probabilities: NDArray[np.float64]) -> None:
+        """Count documents and the probabilities of their classes, (n, n_classes)."""
+        for label, row in zip(labels, probabilities, strict=True):
+            if label is None:
+                continue
+            self.n += 1
+            true = [self._column[name] for name in _names(label) if name in self._column]
+            new = [name for name in _names(label) if name not in self._column]
+            self.unknown.update(new)
+            self.n_unknown += bool(new)
+            if self.target == "classes":
+                y = np.zeros(len(row), np.bool_)
+                y[true] = True
+                self._lose(np.where(y, row, 1.0 - row))
+                self._bin(row, y)
+                continue
+            if true:
+                self._lose(row[true])
+            best = int(row.argmax())
+            self._bin(row[[best]], np.array([best in true]))
+            rank = int((row > row[true[0]]).sum()) if true else len(row)
+            for k in self._top:
+                self._top[k] += rank < k
+
+    def _lose(self, right: NDArray[np.float64]) -> None:
+        self._losses += len(right)
+        self._loss -= float(np.log(np.maximum(right, 1e-15)).sum())
+
+    def _bin(self, probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
+        place = np.minimum((probability * self.BINS).astype(np.int64), self.BINS - 1)
+        for row, values in zip(self._bins, (np.ones(len(place)), probability, right), strict=True):
+            np.add.at(row, place, values)
+
+    def summary(self) -> dict[str, float]:
+        """Return the measures by name; none if nothing was counted."""
+        if not self.n:
+            return {}
+        n, sure, right = self._bins
+        top = {f"top {k} accuracy": hits / self.n for k, hits in self._top.items()}
+        loss = {"log loss": self._loss / self._losses} if self._losses else {}
+        error = float(np.abs(sure - right).sum() / n.sum())
+        return {**(top if self.target == "class" else {}), **loss, "ECE": round(error, 12)}
 
 
 def _names(label: Label) -> tuple[str, ...]:

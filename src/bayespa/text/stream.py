@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import signal
 import threading
+import time
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -15,8 +17,9 @@ from typing import Any
 
 from bayespa.checks import require_number
 from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
-from bayespa.text.model import Counted, TextModel, target_of
+from bayespa.text.model import Counted, TextModel
 from bayespa.text.scores import MAIN, Scores
+from bayespa.text.targets import target_of
 
 PREDICTED = 32  # documents of a mini-batch to predict before it is learned, if learning does not tell
 
@@ -42,6 +45,7 @@ class Interrupts:
     def __init__(self) -> None:
         self._waiting = False
         self._pending: int | None = None
+        self._ended = threading.Event()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._pending = number
@@ -49,14 +53,63 @@ class Interrupts:
             raise Interrupted(number)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Take the signals over."""
-        before = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
+    def meanwhile(self, action: Callable[[], None], seconds: float | None) -> Iterator[None]:
+        """Call `action` every so many seconds that pass while the program waits for input in this block.
+
+        An alarm does it, so what is being read goes on where it was: nothing is lost.
+        """
+        if seconds is None:
+            yield
+            return
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            if self._waiting:
+                self._waiting = False  # a signal that comes now acts when all is written
+                try:
+                    action()
+                finally:
+                    self._waiting = True
+                self.check()
+
+        before = signal.signal(signal.SIGALRM, handle)
+        signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
         try:
             yield
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Take the signals over."""
+        before = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        told = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        self._ended.clear()
+        thread = threading.Thread(target=self._insist, args=(reader, threading.get_ident()), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            signal.set_wakeup_fd(told)
+            os.close(writer)
+            thread.join()
+            os.close(reader)
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def _insist(self, reader: int, thread: int) -> None:
+        """Send a signal again, for as long as `thread` waits in spite of it.
+
+        Python runs handlers between two bytecodes. A signal that comes just before a call that waits for
+        input, or that the system gives to another thread, does not end the waiting.
+        """
+        for number in iter(lambda: os.read(reader, 1), b""):
+            while number[0] in self.SIGNALS and not self._ended.wait(0.2):
+                if self._waiting:
+                    signal.pthread_kill(thread, number[0])
 
     @property
     def pending(self) -> bool:
@@ -142,6 +195,7 @@ def learn_stream(
     keep_rest: bool = False,
     checkpoint: Callable[[StreamRun], None] = lambda run: None,
     every: int = 50_000,
+    seconds: float | None = None,
     problems: Problems | None = None,
     started: dict[str, Any] | None = None,
 ) -> Iterator[StreamRun]:
@@ -163,6 +217,9 @@ def learn_stream(
     checkpoint : callable
         Called with the run after each `every` documents, when model and vocabulary can be saved together.
     every : int
+    seconds : float, optional
+        Call `checkpoint` when so many seconds have passed since it was called last and something was learned,
+        too, even while the stream is waited for. Then the main thread has to run this.
     problems : Problems, optional
         Takes documents that cannot be learned, such as those whose label is not of the kind that the others
         have: they are left out. By default the first one raises `MalformedInput`.
@@ -192,7 +249,7 @@ def learn_stream(
     """
     interrupts = interrupts or Interrupts()
     run = StreamRun(0, 0, None, started) if model.run is None else StreamRun.from_state(model.run)
-    model.take_back()
+    counter = model.take_back()
     stream = _sound(model, documents, problems)
     with interrupts.allowed():
         run.skip(stream)
@@ -200,12 +257,19 @@ def learn_stream(
     first = size if model.fitted else max(size, model.first_batch_size)
     sizes = chain([first], repeat(size))
     if ahead:
-        batches = _ahead(model, stream, sizes, interrupts)
+        batches = _ahead(model, stream, sizes, interrupts, counter)
     else:
         batches = _wait(model, stream, sizes, interrupts, keep_rest)
-    since = 0
+    since, saved = 0, time.monotonic()
+
+    def save() -> None:
+        nonlocal since, saved
+        if since:
+            checkpoint(run)
+        since, saved = 0, time.monotonic()
+
     try:
-        with closing(batches):
+        with interrupts.meanwhile(save, seconds), closing(batches):
             for chunk, counted in batches:
                 whole = model.fitted or len(chunk) == first
                 # Fewer documents than the first mini-batch takes: the second half of them is predicted first.
@@ -213,9 +277,8 @@ def learn_stream(
                 for begin, end in pairwise([*edges, len(chunk)]):
                     run = _learn(model, chunk[begin:end], counted[begin:end], run)
                 since += len(chunk)
-                if since >= every:
-                    checkpoint(run)
-                    since = 0
+                if since >= every or (seconds is not None and time.monotonic() - saved >= seconds):
+                    save()
                 yield run
     finally:
         model.take_back()
@@ -266,8 +329,8 @@ def _topics(model: TextModel) -> dict[str, float]:
     return dict(zip(names, sizes.tolist(), strict=True))
 
 
-def _counted(model: TextModel, chunk: list[Document]) -> Batch:
-    return chunk, model.count([document.content for document in chunk])
+def _counted(model: TextModel, chunk: list[Document], counter: object = None) -> Batch:
+    return chunk, model.count([document.content for document in chunk], counter)
 
 
 def _wait(
@@ -293,15 +356,20 @@ def _wait(
 
 
 def _ahead(
-    model: TextModel, stream: Iterator[Document], sizes: Iterator[int], interrupts: Interrupts
+    model: TextModel,
+    stream: Iterator[Document],
+    sizes: Iterator[int],
+    interrupts: Interrupts,
+    counter: object,
 ) -> Generator[Batch, None, None]:
     """Read mini-batches in a thread while others are learned; an interrupt ends them.
 
-    The vocabulary learns while reading. What it has counted ahead of learning is neither saved nor kept: see
-    `TextModel.take_back`.
+    The vocabulary learns while reading. What it has counted ahead of learning is neither saved nor kept: once
+    `TextModel.take_back` has taken it back this `counter` counts no more, though the thread may still wait
+    for its input.
     """
     batches: queue.Queue[Batch | BaseException | None] = queue.Queue(maxsize=2)
-    ended, counting = threading.Event(), threading.Lock()
+    ended = threading.Event()
 
     def put(batch: Batch | BaseException | None) -> None:
         while not ended.is_set():
@@ -312,11 +380,7 @@ def _ahead(
     def read() -> None:
         try:
             while chunk := list(islice(stream, next(sizes))):
-                with counting:
-                    if ended.is_set():
-                        return
-                    batch = _counted(model, chunk)
-                put(batch)
+                put(_counted(model, chunk, counter))
             put(None)
         except BaseException as error:  # to be raised where it is noticed
             put(error)
@@ -325,13 +389,18 @@ def _ahead(
     thread.start()
     try:
         while not interrupts.pending:
-            with suppress(queue.Empty):
+            try:
                 batch = batches.get(timeout=0.1)
-                if batch is None:
-                    return
-                if isinstance(batch, BaseException):
-                    raise batch
-                yield batch
+            except queue.Empty:
+                if thread.is_alive() or not batches.empty():
+                    continue
+                raise RuntimeError(  # it could not even say why
+                    "the thread that reads has died; what was learned is whole, so go on from there"
+                ) from None
+            if batch is None:
+                return
+            if isinstance(batch, BaseException):
+                raise batch
+            yield batch
     finally:
-        with counting:
-            ended.set()  # from here on nothing is counted, though the thread may still wait for its input
+        ended.set()

@@ -76,7 +76,7 @@ def log_sigmoid(x: Floats) -> Floats:
 # As if one document had been wrong by a whole margin: few documents without a mistake prove little.
 ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), exclusive=False)
 ONE_MISTAKE.flags.writeable = False  # every prior has this array
-SURPRISING = 0.02  # share of documents to come that are as wrong, whatever was seen: documents change
+SURPRISING = 0.01  # share of documents to come that are as wrong, whatever was seen: documents change
 
 
 def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Tally:
@@ -110,7 +110,7 @@ def offset(posterior: Joint) -> float:
     >>> offset(prior + Joint(labels=margin_counts(np.full((99, 1), -0.5), np.ones((99, 1), np.float32))))
     -0.5
     """
-    if "labels" not in posterior.parts:
+    if "labels" not in posterior:
         return 0.0
     given, right = np.cumsum(posterior["labels"].counts[:, ::-1], axis=1)[:, ::-1]
     return float(BINS[(right / (given + right[0])).argmax()])
@@ -147,7 +147,7 @@ class Calibration:
         while a model learns, and the first of all, when nothing is learned, say nothing. Documents that come
         later are less like those learned than these are like each other: hence some surprises.
         """
-        if before is not None and not before.kept and "labels" in before.statistics.parts:
+        if before is not None and not before.kept and "labels" in before.statistics:
             posterior = Joint(labels=posterior["labels"] - before.statistics["labels"])
         n = min(len(margin), max(self.enough, len(margin) // 8))
         found = evidence(margin[:n] - offset(posterior), labels[:n], exclusive=self.kind == "exclusive")

@@ -1,20 +1,22 @@
-"""What every supervised topic model does with classes and labels."""
+"""What classes mean to a topic model, and what every one that classifies does with them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
-from bayespa.classes import require_classes, some
-from bayespa.topics.calibration import probabilities
+from bayespa.classes import require_classes, some, tasks_of
+from bayespa.topics.calibration import Kind, probabilities
+from bayespa.topics.documents import Labels, label_array
 from bayespa.topics.estimator import Learned
-from bayespa.topics.explain import Explanation
-from bayespa.topics.labels import Classes, Labels, label_array
-from bayespa.topics.part import Floats
+from bayespa.topics.explain import Explanation, Subject
+from bayespa.topics.part import Floats, Sources
 from bayespa.topics.supervised import MergingTransformer, SupervisedTransformer
 
 if TYPE_CHECKING:
@@ -38,6 +40,155 @@ PAPER: dict[str, Any] = {
         "burn_in": 0,
     },
 }
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a classifier: a document has one of them or, if `indicator`, any number."""
+
+    names: NDArray[Any]
+    indicator: bool
+
+    @classmethod
+    def of(
+        cls,
+        y: NDArray[Any],
+        known: NDArray[np.bool_],
+        named: ArrayLike | None,
+        before: Classes | None,
+        *,
+        fit: bool,
+    ) -> Classes:
+        """Return the classes after y: those named, else those before, else (in `fit`) those in y."""
+        indicator = y.ndim == 2 and y.shape[1] > 1
+        if before is not None and not known.any():
+            indicator = before.indicator
+        if before is not None and indicator != before.indicator:
+            meaning = {True: "an indicator matrix of several labels", False: "one class a document"}
+            raise ValueError(
+                f"y is {meaning[indicator]}, but the model has learned {meaning[before.indicator]}"
+            )
+        if named is None and before is not None:
+            return before
+        if named is not None:
+            names = np.asarray(named) if indicator else np.unique(np.asarray(named))
+        elif indicator:
+            names = np.arange(y.shape[1])
+        elif fit:
+            names = np.unique(_values(y, known))
+        else:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if len(names) < 2:
+            given = f"only one class, {names[0]!r}" if len(names) else "no class at all"
+            raise ValueError(
+                f"y has {given}; a classifier needs two: pass more data, or classes= to partial_fit"
+            )
+        if before is not None and np.array_equal(names, before.names):
+            return before
+        classes = cls(names, indicator)
+        if before is not None:
+            classes.require_continues(before)
+        return classes
+
+    def joined(self, other: Classes) -> Classes:
+        """Return the classes of two models together; labels must have the same columns."""
+        if self.indicator != other.indicator:
+            raise ValueError(
+                "one model has learned an indicator matrix of several labels, the other one class a document"
+            )
+        if not self.indicator:
+            return Classes(np.union1d(self.names, other.names), indicator=False)
+        longer, shorter = (self, other) if len(self.names) >= len(other.names) else (other, self)
+        longer.require_continues(shorter)
+        return longer
+
+    @property
+    def n_tasks(self) -> int:
+        """One task for two classes, which stands for the second; else one for each."""
+        return 1 if len(self.names) == 2 and not self.indicator else len(self.names)
+
+    @property
+    def task_names(self) -> list[str]:
+        """What a positive margin of each task speaks for."""
+        return [str(name) for name in (self.names[1:] if self.n_tasks == 1 else self.names)]
+
+    @property
+    def kind(self) -> Kind:
+        """What their probabilities are."""
+        return "labels" if self.indicator else "exclusive" if self.n_tasks > 1 else "binary"
+
+    def require_continues(self, before: Classes) -> None:
+        """Raise a ValueError unless all classes of `before` are here, labels in the same columns."""
+        kept = self.names[: len(before.names)] if self.indicator else self.names
+        lost = np.setdiff1d(before.names, kept)
+        if len(lost) or (self.indicator and np.any(kept != before.names)):
+            raise ValueError(
+                f"classes is {some(self.names)}, but the model knows {some(before.names)}; name all "
+                f"classes, old and new{', the new ones behind' if self.indicator else ''}"
+            )
+
+    def tasks_before(self, before: Classes) -> tuple[Sources, Floats]:
+        """Return, for each task, the task of `before` that it continues (-1: none) and with which sign."""
+        if not self.indicator:
+            return tasks_of(self.names, before.names)
+        place = np.arange(self.n_tasks)
+        return np.where(place < before.n_tasks, place, -1), np.ones(self.n_tasks)
+
+    def encode(self, y: NDArray[Any], known: NDArray[np.bool_]) -> Labels:
+        """Return ±1 for each document and task, NaN where y is unknown.
+
+        >>> y, known = label_array(3, ["a", None, "c"])
+        >>> Classes(np.array(["a", "b", "c"]), indicator=False).encode(y, known)
+        array([[ 1., -1., -1.],
+               [nan, nan, nan],
+               [-1., -1.,  1.]], dtype=float32)
+        """
+        return self._encode_indicator(y, known) if self.indicator else self._encode_classes(y, known)
+
+    def _encode_classes(self, y: NDArray[Any], known: NDArray[np.bool_]) -> Labels:
+        labels = np.full((len(y), self.n_tasks), np.nan, np.float32)
+        if not known.any():
+            return labels
+        values, known = _values(y, known), known.ravel()
+        place = np.minimum(np.searchsorted(self.names, values), len(self.names) - 1)
+        unknown = self.names[place] != values
+        if np.any(unknown):
+            i = int(np.argmax(unknown))
+            raise ValueError(
+                f"y[{np.flatnonzero(known)[i]}] is {values[i]!r}, a class the model does not know (it knows "
+                f"{some(self.names)}); name all classes, this one too, in partial_fit(..., classes=...)"
+            )
+        tasks = np.arange(self.n_tasks) if self.n_tasks > 1 else np.ones(1, np.int64)
+        labels[known] = np.where(place[:, None] == tasks, 1.0, -1.0)
+        return labels
+
+    def _encode_indicator(self, y: NDArray[Any], known: NDArray[np.bool_]) -> Labels:
+        if not known.any():
+            return np.full((len(y), self.n_tasks), np.nan, np.float32)
+        if y.shape[1] != self.n_tasks:
+            raise ValueError(
+                f"y has {y.shape[1]} columns, but the model has {self.n_tasks} labels; name them all in "
+                "partial_fit(..., classes=...), the new ones behind"
+            )
+        numbers = np.where(known, y, 0)
+        strange = known & (numbers != 0) & (numbers != 1)
+        if strange.any():
+            i, j = np.argwhere(strange)[0]
+            raise ValueError(
+                f"y[{i}, {j}] is {y[i, j]!r}; a y of two dimensions says which labels a document has: 0 "
+                "or 1, NaN if unknown"
+            )
+        return np.where(known, 2.0 * numbers.astype(np.float32) - 1.0, np.nan).astype(np.float32)
+
+
+def _values(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the known classes of a 1-D y, in their natural type."""
+    values: NDArray[Any] = column_or_1d(y, warn=True)[known.ravel()]
+    if values.dtype.kind == "O" and len(values):
+        values = np.array(values.tolist())
+    if len(values):
+        check_classification_targets(values)
+    return values
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -111,7 +262,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         """Return what `predict` and `predict_proba` say, and the margins (n, T), for the price of one."""
         snapshot = self._snapshot()
         decision = snapshot._margins(X)[0]
-        return snapshot._decided(decision), snapshot._probable(decision), decision
+        return snapshot._decided(decision), snapshot._probable(decision, snapshot._learned), decision
 
     def _decided(self, decision: Floats) -> NDArray[Any]:
         """Return what margins (n, T) decide."""
@@ -130,11 +281,10 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         the label.
         """
         snapshot = self._snapshot()
-        return snapshot._probable(snapshot._margins(X)[0])
+        return snapshot._probable(snapshot._margins(X)[0], snapshot._learned)
 
-    def _probable(self, decision: Floats) -> Floats:
+    def _probable(self, decision: Floats, learned: Learned) -> Floats:
         """Return the probabilities that margins (n, T) stand for."""
-        learned: Learned = self._learned
         kind = learned.meaning.kind
         found = probabilities(
             decision / learned.model.margin, learned.temperature, exclusive=kind == "exclusive"
@@ -161,24 +311,35 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
             One document.
         target : class or label, optional
             Whose decision to explain; by default that of the predicted class. Two classes have one decision,
-            for the second.
+            for the second; that for the first is its opposite.
         feature_names : sequence of n_words, optional
             The words.
 
         Returns
         -------
         Explanation
-            What topics contribute and what words add beside them sum to the decision; so do its words.
+            What the average document starts from, what topics of this one contribute above that, and what
+            words add beside them sum to the decision; so do base and words. With the probability, and the
+            class that comes next.
         """
 
-        def choose(learned: Learned, margin: Floats) -> tuple[int, Any]:
-            classes = learned.meaning.names
-            if learned.meaning.n_tasks == 1:
-                return 0, classes[-1]
-            found = [int(margin.argmax())] if target is None else np.flatnonzero(classes == target)
+        def choose(learned: Learned, margin: Floats) -> Subject:
+            meaning: Classes = learned.meaning
+            classes, probability = meaning.names, self._probable(margin[None], learned)[0]
+            found = [int(probability.argmax())] if target is None else np.flatnonzero(classes == target)
+            if meaning.n_tasks > 1 and target is None:
+                found = [int(margin.argmax())]  # probabilities of the surest may be the same
             if not len(found):
                 raise ValueError(f"target is {target!r}, and the classes are {some(classes)}")
-            return int(found[0]), classes[found[0]]
+            place = int(found[0])
+            chosen = Subject(place, classes[place], probability=float(probability[place]))
+            if meaning.indicator:
+                return chosen
+            if meaning.n_tasks == 1:
+                other, chosen = 1 - place, replace(chosen, task=0, scale=1.0 if place else -1.0)
+            else:
+                other = int(np.where(np.arange(len(margin)) == place, -np.inf, margin).argmax())
+            return replace(chosen, runner_up=classes[other], runner_up_probability=float(probability[other]))
 
         return self._explain(X, choose, feature_names)
 
@@ -197,19 +358,15 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
-    """A classifier that goes on learning, and adds what others have learned.
+    """A classifier that goes on learning, and adds what others have learned."""
 
-    Parameters
-    ----------
-    decides : {"topics+words", "topics"}
-        Who decides: topics with words beside them [MED-9], or topics alone, as in the paper.
-    """
-
-    decides: Literal["topics", "topics+words"] = "topics+words"
-
-    _merged_alike: ClassVar[tuple[str, ...]] = ("decides", "word_scale")
-
-    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: ArrayLike | None = None,
+        topic_words: ArrayLike | None = None,
+    ) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
 
         Parameters
@@ -220,12 +377,14 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
             Classes, or 0 and 1 for each of T labels; None or NaN where unknown. None: no label is known.
         classes : array, optional
             All classes that y will have: on the first call, and whenever new ones are to come.
+        topic_words : array of bool of shape (n_words,), optional
+            Which columns topics are made of; by default all. Of columns known before it stays as it was.
 
         Returns
         -------
         self
         """
-        return self._partial_fit(X, y, classes)
+        return self._partial_fit(X, y, classes, topic_words)
 
 
 def _shaped(values: Floats) -> Floats:

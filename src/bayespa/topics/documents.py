@@ -1,4 +1,4 @@
-"""Documents as the topic models read them: from a matrix of counts to tokens in mini-batches."""
+"""Documents and their labels as the topic models read them: from arrays to tokens in mini-batches."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bayespa.checks import require_sound, sparse_format
 from bayespa.native.medlda import Documents
 from bayespa.posteriors.posterior import GRID
 
+Labels = NDArray[np.float32]  # (n, T): ±1 or a target, NaN where unknown
 UNIT = GRID  # counts of topics are multiples of it: see `bayespa.posteriors.Dirichlet.totals`
 TOKENS_OF_FRACTIONS = 512  # most tokens that a document of fractional counts is cut into
 LONGEST = 2**24  # tokens: up to here a float32 counts every one
@@ -32,6 +33,7 @@ class Corpus:
 
     counts: sparse.csr_matrix  # (n, W), int32
     weights: NDArray[np.float64]  # (n,), powers of two
+    topical: sparse.csr_matrix | None = None  # the words that topics are made of, if these are not all
 
     @classmethod
     def of(cls, X: Any, *, name: str) -> Corpus:
@@ -89,6 +91,16 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.weights)
 
+    def with_topical(self, columns: NDArray[np.bool_] | None) -> Corpus:
+        """Return the same documents, whose topics are made of some columns (W,) only."""
+        if columns is None or columns.all():
+            return self
+        counts = self.counts
+        kept = columns[counts.indices]
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[counts.indptr]
+        topical = sparse.csr_matrix((counts.data[kept], counts.indices[kept], indptr), counts.shape)
+        return Corpus(counts, self.weights, topical)
+
     def ids(self) -> NDArray[np.uint32]:
         """Return a number for each document that depends on its words and counts alone.
 
@@ -115,19 +127,20 @@ class Corpus:
     ) -> Batch:
         """Return some documents as a mini-batch, with their labels (rows, T) and random addresses."""
         labels = np.empty((len(rows), 0), np.float32) if labels is None else labels
-        return Batch(Documents.from_csr(self.counts, rows, ids), self.weights[rows], labels)
+        own = None if self.topical is None else Documents.from_csr(self.topical, rows, ids)
+        return Batch(Documents.from_csr(self.counts, rows, ids), self.weights[rows], labels, own)
 
     def halves(self) -> tuple[Corpus, Corpus]:
-        """Return every document's tokens at even places, and those at odd places: two of half the length."""
-        data = self.counts.data.astype(np.int64)
+        """Return tokens of topics at even places of every document, and those at odd places."""
+        counts = self.counts if self.topical is None else self.topical
+        data = counts.data.astype(np.int64)
         ends = np.cumsum(data)
-        start = np.concatenate([np.zeros(1, np.int64), ends])[self.counts.indptr[:-1]]
-        ends -= np.repeat(start, np.diff(self.counts.indptr))  # in the document, not in the corpus
+        start = np.concatenate([np.zeros(1, np.int64), ends])[counts.indptr[:-1]]
+        ends -= np.repeat(start, np.diff(counts.indptr))  # in the document, not in the corpus
         even = (ends + 1) // 2 - (ends - data + 1) // 2
-        return tuple(Corpus(self._with(half), self.weights) for half in (even, data - even))  # type: ignore[return-value]
+        return tuple(Corpus(self._with(counts, half), self.weights) for half in (even, data - even))  # type: ignore[return-value]
 
-    def _with(self, data: NDArray[np.int64]) -> sparse.csr_matrix:
-        csr = self.counts
+    def _with(self, csr: sparse.csr_matrix, data: NDArray[np.int64]) -> sparse.csr_matrix:
         half = sparse.csr_matrix((data.astype(np.int32), csr.indices.copy(), csr.indptr.copy()), csr.shape)
         half.eliminate_zeros()
         return half
@@ -140,9 +153,16 @@ class Batch:
     documents: Documents
     weights: NDArray[np.float64]  # (n,)
     labels: NDArray[np.float32]  # (n, T): ±1 or a target, NaN where missing
+    topical_documents: Documents | None = None  # their words that topics are made of; None: all
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    @property
+    def topical(self) -> Batch:
+        """The same mini-batch, with the words that topics are made of."""
+        own = self.topical_documents
+        return self if own is None else Batch(own, self.weights, self.labels)
 
     def first(self, n: int) -> Batch:
         """Return the first n documents, or all if there are fewer."""
@@ -214,3 +234,32 @@ class Batches(Sequence[Batch]):
             edges = [0, min(n_documents, len(self.corpus))]
         rows = self.order[: edges[-1]]
         return self.corpus.batch(rows, self.labels[rows]), edges
+
+
+def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the labels of n documents, 1-D or 2-D, and where they are known: neither None nor NaN.
+
+    >>> y, known = label_array(3, ["a", None, "b"])
+    >>> known.tolist()
+    [True, False, True]
+    """
+    if y is None:
+        y = np.full(n, np.nan)
+    if sparse.issparse(y):
+        require_sound("y", y)
+        dense: Any = y
+        y = dense.toarray()
+    array = np.asarray(y) if hasattr(y, "dtype") or hasattr(y, "iloc") else np.array(y, dtype=object)
+    if array.ndim not in (1, 2) or len(array) != n:
+        raise ValueError(f"y has shape {array.shape}; {n} documents need ({n},) or ({n}, labels)")
+    if array.dtype.kind == "O":
+        # NaN, and pandas' NA, are the values that do not equal themselves.
+        known = np.array(
+            [v is not None and (v == v) is True for v in map(_scalar, array.ravel())], dtype=bool
+        )
+        return array, known.reshape(array.shape)
+    return array, ~np.isnan(array) if array.dtype.kind == "f" else np.ones(array.shape, bool)
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -19,20 +19,22 @@ from bayespa.estimators import Features, ValueEstimator
 from bayespa.learning import Callback, Round, State, rounds
 from bayespa.native.elementary import exp, log
 from bayespa.native.random import key_from_seed, permutation, subkey
-from bayespa.posteriors import Joint, Posterior
+from bayespa.posteriors import Joint
 from bayespa.ranking import largest
 from bayespa.topics.calibration import offset, temperature
-from bayespa.topics.documents import UNIT, Batches, Corpus
-from bayespa.topics.labels import Labels, Numbers
+from bayespa.topics.documents import Batches, Corpus, Labels
 from bayespa.topics.model import Model
 from bayespa.topics.parameters import resolved
-from bayespa.topics.part import LARGEST, Floats, TopicPart, View, expected_proportions, mixed
-from bayespa.topics.words import Words, WordView
+from bayespa.topics.part import Floats, TopicPart, View, expected_proportions, mixed
+from bayespa.topics.relevance import relevance
+from bayespa.topics.words import SHARE, Words, WordView
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+Bools = NDArray[np.bool_]
 ORDER = 3  # the purpose of a key, see `bayespa.native.random.subkey`
+IN_ALL, PER_TASK, MOST_PASSES = 4096, 256, 32  # documents of all passes over a small corpus, and passes
 AT_ONCE = 4096  # documents whose predictions are made together: bounds the memory, changes nothing else
 
 
@@ -82,6 +84,11 @@ class Learned:
         words = self.model.words
         return None if words is None else (words, words.view(self.state.posterior))
 
+    @property
+    def share(self) -> float:
+        """The share of the topics' margin that counts: all of it, or what words leave them."""
+        return 1.0 if self.model.words is None else SHARE
+
     @cached_property
     def offset(self) -> float:
         """What all margins are lowered by, or all weights: the same, as a document's shares sum to 1."""
@@ -93,7 +100,7 @@ class Learned:
         return temperature(self.state.posterior)
 
     @cached_property
-    def _tops(self) -> dict[int, list[NDArray[np.int64]]]:
+    def _tops(self) -> dict[tuple[int, float], list[NDArray[np.int64]]]:
         return {}
 
     def names(self, given: ArrayLike | None) -> Any:
@@ -106,12 +113,36 @@ class Learned:
             raise ValueError(f"feature_names has shape {shape}; the model has {features.n} words")
         return given
 
-    def top_words(self, n: int) -> list[NDArray[np.int64]]:
-        """Return the columns of the n most probable words of each topic."""
-        if n not in self._tops:
+    def top_words(self, n: int, weight: float = 1.0) -> list[NDArray[np.int64]]:
+        """Return the columns of n words of each topic: the most probable, or below 1 the most relevant."""
+        if (n, weight) not in self._tops:
             parts = self.model.topics.parts(self.state.posterior)
-            self._tops[n] = [largest(row, n) for part, own in parts for row in part.topic_word(own)]
-        return self._tops[n]
+            found = []
+            for part, own in parts:
+                rows = part.topic_word(own)
+                if weight < 1.0:
+                    rows = relevance(rows / rows.sum(axis=1, keepdims=True), part.sizes(own), weight)
+                    if self.features.topical is not None:
+                        rows = np.where(self.features.topical, rows, -np.inf)
+                found += [largest(row, n) for row in rows]
+            self._tops[n, weight] = found
+        return self._tops[n, weight]
+
+    @cached_property
+    def topic_names(self) -> list[str]:
+        """A name for each topic, (K,)."""
+        parts = self.model.topics.parts(self.state.posterior)
+        numbers = [[str(i) for i in part.ids(posterior)] for part, posterior in parts]
+        if len(parts) == 1:
+            return numbers[0]
+        tasks = self.meaning.task_names
+        return [f"{i} of {task}" for task, own in zip(tasks, numbers, strict=True) for i in own]
+
+    @cached_property
+    def average(self) -> list[Floats]:
+        """What the average document of each topic model is made of, (K,): topics by their size."""
+        sizes = [part.sizes(own) for part, own in self.model.topics.parts(self.state.posterior)]
+        return [size / max(float(size.sum()), np.finfo(float).tiny) for size in sizes]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -146,9 +177,9 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
     def _model(self, values: dict[str, Any], meaning: Any, shared: dict[str, Any]) -> Model:
         """Return the model that values of parameters describe; `shared` are those of every `TopicPart`."""
 
+    @abstractmethod
     def _read(self, n: int, y: Any, classes: Any, before: Any, *, fit: bool) -> tuple[Any, Labels]:
-        """Return what the labels of n documents mean, and these as tasks: of a model without labels, none."""
-        return Numbers(0), np.empty((n, 0), np.float32)
+        """Return what the labels of n documents mean, and these as tasks."""
 
     @abstractmethod
     def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -189,28 +220,35 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
 
     # Learning
 
-    def _fit(self, X: Any, y: Any, callback: Callback | None) -> Self:
+    def _fit(self, X: Any, y: Any, callback: Callback | None, topical: Any = None) -> Self:
         corpus = Corpus.of(X, name=type(self).__name__)
         meaning, labels = self._read(len(corpus), y, None, None, fit=True)
         key = key_from_seed(self.random_state)
-        start = [self._new(Features.of(X), meaning, key)]
+        start = [self._new(Features.of(X, topical), meaning, key)]
+        corpus = corpus.with_topical(start[0].features.topical)
         order = permutation(subkey(key, ORDER), len(corpus))
         for now in self._learning(start, corpus, labels, order, **self._schedule(start[0].values)):
             if callback is not None and callback(now) is True:
                 break
         return self
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any) -> Self:
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any, topical: Any = None, *, several_passes: bool = False
+    ) -> Self:
+        """Learn more documents; the first ones in several passes, if they are few and that is wanted."""
         corpus = Corpus.of(X, name=type(self).__name__)
         first = "_learned" not in vars(self)
         meaning, labels = self._read(
             len(corpus), y, classes, None if first else self._learned.meaning, fit=False
         )
         if first:
-            start = [self._new(Features.of(X), meaning, key_from_seed(self.random_state))]
+            start = [self._new(Features.of(X, topical), meaning, key_from_seed(self.random_state))]
         else:
-            start = [self._grown(X, corpus.counts.shape[1], meaning)]
-        schedule = {**self._schedule(start[0].values), "n_passes": 1}
+            start = [self._grown(X, corpus.counts.shape[1], meaning, topical)]
+        corpus = corpus.with_topical(start[0].features.topical)
+        schedule = self._schedule(start[0].values)
+        if not (first and several_passes and schedule["n_passes"] is None):
+            schedule["n_passes"] = 1
         for _ in self._learning(start, corpus, labels, np.arange(len(corpus)), **schedule):
             pass
         return self
@@ -220,12 +258,12 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         made = self._made(meaning, key)
         return Learned(State(made["model"].prior(features.n)), features=features, losses=Losses(), **made)
 
-    def _grown(self, X: Any, n_words: int, meaning: Any) -> Learned:
+    def _grown(self, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
         """Return what was learned, with room for the words of X and for what y means."""
         before: Learned = self._learned
         features, made = before.features, {}
         if n_words > features.n:
-            features = features.wider(X, type(self).__name__)
+            features = features.wider(X, type(self).__name__, topical)
         else:
             self._require_known(before, X, n_words)
         if self._given() != before.parameters or meaning is not before.meaning:
@@ -247,7 +285,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         order: NDArray[np.int64],
         *,
         batch_size: int | None,
-        n_passes: int,
+        n_passes: int | None,
         first_batch: int | None = None,
         **options: Any,
     ) -> Iterator[Round[Joint, Joint]]:
@@ -258,6 +296,9 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         """
         learned = start.pop()
         model, state = learned.model, learned.state
+        if n_passes is None:
+            n_passes, batch_size = _small(len(corpus), model.n_tasks, batch_size)
+            model = replace(model, topics_again=False)
         batches = Batches(corpus, labels, order, batch_size, None if state.n_steps else first_batch)
         guesses = [] if state.n_steps else model.guesses(batches)
         posterior = state.posterior
@@ -347,22 +388,24 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         return stacked([part.sizes(posterior) for part, posterior in self._parts()])
 
     @property
+    def topic_words_(self) -> Bools:
+        """Which columns topics are made of, (n_words,)."""
+        features: Features = self._known().features
+        return np.ones(features.n, np.bool_) if features.topical is None else features.topical.copy()
+
+    @property
     def topic_names_(self) -> list[str]:
         """A name for each topic, (K,), that stays the same while others come and go."""
-        learned = self._fitted()
-        parts = learned.model.topics.parts(learned.state.posterior)
-        numbers = [[str(i) for i in part.ids(posterior)] for part, posterior in parts]
-        if len(parts) == 1:
-            return numbers[0]
-        names = learned.meaning.task_names
-        return [f"{i} of {task}" for task, own in zip(names, numbers, strict=True) for i in own]
+        return list(self._fitted().topic_names)
 
     @property
     def _n_features_out(self) -> int:
         return sum(len(view.alpha) for _, view in self._fitted().views)
 
-    def topics(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> list[list[str]]:
-        """Return the most probable words of each topic.
+    def topics(
+        self, n_words: int = 10, feature_names: ArrayLike | None = None, relevance: float = 1.0
+    ) -> list[list[str]]:
+        """Return the most probable words of each topic, or those that tell it apart.
 
         Parameters
         ----------
@@ -371,14 +414,18 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         feature_names : array of shape (W,), optional
             The words, such as ``vectorizer.get_feature_names_out()``; by default the columns' names or
             numbers.
+        relevance : float, default=1
+            λ of Sievert and Shirley (2014): words come by λ log p(w|k) + (1 - λ) log p(w|k) / p(w). 1: the
+            most probable ones; 0.6 names a topic by what others have less of.
 
         Returns
         -------
         list of K lists of str
         """
+        require_number("relevance", relevance, 0.0, 1.0)
         learned = self._fitted()
         names = learned.names(feature_names)
-        return [[str(names[w]) for w in top] for top in learned.top_words(n_words)]
+        return [[str(names[w]) for w in top] for top in learned.top_words(n_words, float(relevance))]
 
     # Prediction
 
@@ -387,7 +434,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         snapshot = self._snapshot()
         corpus = Corpus.of(X, name=type(self).__name__)
         snapshot._require_known(snapshot._learned, X, corpus.counts.shape[1])
-        return snapshot._learned, corpus
+        return snapshot._learned, corpus.with_topical(snapshot._learned.features.topical)
 
     def _require_known(self, learned: Learned, X: Any, n_words: int) -> None:
         """Refuse columns that are not those known, in scikit-learn's words."""
@@ -449,15 +496,17 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
             "_key": learned.key,
             "n_features_in_": learned.features.n,
             **({} if names is None else {"feature_names_in_": names}),
+            **({} if learned.features.topical is None else {"topic_words_": learned.features.topical}),
             **self._meaning_to_file(learned.meaning),
         }
 
+    @abstractmethod
     def _meaning_to_file(self, meaning: Any) -> dict[str, Any]:
-        return {}
+        """Return what y means, as values of a file."""
 
+    @abstractmethod
     def _meaning_from_file(self, learned: dict[str, Any]) -> Any:
         """Take what y means out of a file's values."""
-        return Numbers(0)
 
     def _from_file(self, learned: dict[str, Any]) -> None:
         """Publish what a file has, if it is all there and belongs together."""
@@ -487,45 +536,10 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         made = self._made(meaning, key)
         model: Model = made["model"]
         if old and model.calibration is not None:  # of before labels had an offset
-            posterior = Joint(**{**model.calibration.prior(), **posterior.parts})
-        _require_whole(model, posterior, features.n)
+            posterior = Joint({**model.calibration.prior(), **posterior})
+        model.require_whole(posterior, features.n)
         state = State(posterior, version, n_steps, n_documents)
         return Learned(state, features=features, losses=Losses(list(map(float, losses))), **made)
-
-
-def _require_whole(model: Model, posterior: Joint, n_words: int) -> None:
-    """Raise a ValueError unless a model and a posterior, which came from a file, belong together."""
-    model.require_continues(posterior)
-    for part, own in model.topics.parts(posterior):
-        part.require_continues(own)
-        topics, view = part.topic_word(own), part.view(own)
-        n_tasks, n_topics = part.loss.n_tasks, len(view.alpha)
-        for topic, word in np.argwhere(~(topics >= UNIT / 2.0))[:1]:
-            raise ValueError(f"the concentration of word {word} in topic {topic} is {topics[topic, word]}")
-        for topic in np.flatnonzero(~((view.totals < LARGEST) & (view.alpha < LARGEST))):
-            raise ValueError(
-                f"topic {topic} has {view.totals[topic]} words and alpha {view.alpha[topic]}; "
-                f"both must be below {LARGEST}"
-            )
-        for name, array, shape in (
-            ("topics", topics, (n_topics, n_words)),
-            ("weights", view.mean, (n_tasks, n_topics)),
-            ("weights", view.covariance, (n_tasks, n_topics, n_topics)),
-        ):
-            if array.shape != shape:
-                raise ValueError(f"{name} have shape {array.shape}, not {shape}")
-    words = {} if model.words is None else model.words.prior(model.n_tasks, n_words)
-    for name, prior in {**words, **({} if model.calibration is None else model.calibration.prior())}.items():
-        found: Any = posterior.parts.get(name)
-        if type(found) is not type(prior):
-            raise ValueError(f"the {name} are no {type(prior).__name__}")
-        if isinstance(found, Posterior):
-            found.require_proper()
-        elif not (found.counts > 0.0).all():
-            raise ValueError(f"the {name} are counts of which some are not positive")
-        has, wanted = ({key: a.shape for key, a in p.to_arrays().items()} for p in (found, prior))
-        if has != wanted:
-            raise ValueError(f"the {name} has other values than this version of bayespa knows")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -536,9 +550,11 @@ class OnlineTransformer(TopicTransformer):
     ----------
     batch_size : int or None
         Documents of a mini-batch. None: all at once, which is batch learning and needs some `n_passes`.
-    n_passes : int
+    n_passes : int or None
         Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
-        counts twice.
+        counts twice. None: one, or where words decide as many as a small corpus can use: until it was
+        shown 4096 documents, or 256 for each class. In these, topics are learned in the first pass only.
+        `partial_fit` makes one.
     discount : float
         Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
         drift.
@@ -547,18 +563,38 @@ class OnlineTransformer(TopicTransformer):
     """
 
     batch_size: int | None = 256
-    n_passes: int = 1
+    n_passes: int | None = None
     discount: float = 1.0
     expert: Mapping[str, Any] | None = None
 
     def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
-        return {name: values[name] for name in ("batch_size", "n_passes", "discount")}
+        schedule = {name: values[name] for name in ("batch_size", "n_passes", "discount")}
+        if values["n_passes"] is None and (
+            values.get("decides", "topics") == "topics" or values["discount"] < 1.0
+        ):
+            schedule["n_passes"] = 1
+        return schedule
 
     @property
     def expert_(self) -> dict[str, Any]:
         """All that experts may turn, with the values in use."""
         values, own = self._values(), set(self._get_param_names())
         return {name: value for name, value in values.items() if name not in own}
+
+
+def _small(n: int, n_tasks: int, batch_size: int | None) -> tuple[int, int | None]:
+    """Return how many passes a corpus of n documents can use, and in mini-batches of which size.
+
+    Words forget what a mini-batch taught them before they learn it again. So there are several of them.
+
+    >>> _small(100_000, 20, 256), _small(8_000, 77, 256), _small(400, 2, 256)
+    ((1, 256), (2, 256), (10, 25))
+    """
+    wanted = max(IN_ALL, PER_TASK * n_tasks)
+    n_passes = min(MOST_PASSES, max(1, wanted // max(1, n)))
+    if n_passes == 1 or batch_size is None:
+        return 1, batch_size
+    return n_passes, min(batch_size, max(1, n // 16))
 
 
 def infer(learned: Learned, corpus: Corpus, weights: list[Floats] | None = None) -> Iterator[tuple[Any, Any]]:
@@ -573,7 +609,7 @@ def infer(learned: Learned, corpus: Corpus, weights: list[Floats] | None = None)
         yield (
             batch,
             [
-                part.infer(view, batch, None if weights is None else weights[i])
+                part.infer(view, batch.topical, None if weights is None else weights[i])
                 for i, (part, view) in enumerate(learned.views)
             ],
         )
@@ -582,7 +618,8 @@ def infer(learned: Learned, corpus: Corpus, weights: list[Floats] | None = None)
 def proportions(learned: Learned, corpus: Corpus) -> list[Floats]:
     """Return E θ (n, K) of every topic model."""
     found = [[sampled.free.topic_share for sampled in each] for _, each in infer(learned, corpus)]
-    length = np.asarray(corpus.counts.sum(axis=1)).ravel() * corpus.weights
+    counts = corpus.counts if corpus.topical is None else corpus.topical
+    length = np.asarray(counts.sum(axis=1)).ravel() * corpus.weights
     return [
         expected_proportions(view.alpha, length, np.concatenate(shares).astype(np.float64))
         for (_, view), shares in zip(learned.views, zip(*found, strict=True), strict=True)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bayespa.native.medlda import Documents
 from bayespa.native.random import grid, uniform
-from bayespa.topics.labels import Labels
+from bayespa.topics.documents import Labels
 
 TOKENS = 10  # that the labels of a document are, together
 

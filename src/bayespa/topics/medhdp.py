@@ -19,7 +19,17 @@ from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.estimator import OnlineTransformer
 from bayespa.topics.merge import matching
-from bayespa.topics.part import Floats, Sampled, Sources, TopicPart, TopicStep, View, WordIds, on_grid
+from bayespa.topics.part import (
+    Floats,
+    Sampled,
+    Sources,
+    TopicPart,
+    TopicStep,
+    View,
+    WordIds,
+    on_grid,
+    rounded,
+)
 from bayespa.topics.regressor import TopicRegressor
 from bayespa.topics.supervised import SupervisedTransformer
 from bayespa.topics.topic_sums import TopicStatistics, TopicSums
@@ -27,9 +37,11 @@ from bayespa.topics.topic_sums import TopicStatistics, TopicSums
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-PIECE, AGAIN = 5, 6  # the purposes of keys, see `bayespa.native.random.subkey`
+PIECE, AGAIN, STRANGERS = 5, 6, 13  # the purposes of keys, see `bayespa.native.random.subkey`
 FREE_SWEEPS = 2  # without labels, of which the last is kept; the first round has more
 RARE = 1e-3  # share of all tokens, above which a topic is never too small
+STRANGE = 0.05  # the share of new topics, to a chain that looks for them
+LOOK = 8  # its sweeps, of which the last is kept
 LIKELY = 0.6  # topics of strangers that are less alike are two
 
 
@@ -55,7 +67,7 @@ class MedHDP(TopicPart):
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
         """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
-        return Joint(**{**posterior.parts, "topics": posterior["topics"].grown(n_words, source, sign)})
+        return Joint(posterior, topics=posterior["topics"].grown(n_words, source, sign))
 
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
         """Give topics that are theirs alone numbers that are not in use here.
@@ -72,7 +84,7 @@ class MedHDP(TopicPart):
             ids[there] = a.ids[here]
         new = ids < 0
         ids[new] = a.next_id + np.arange(new.sum())
-        return Joint(**{**theirs.parts, "topics": b.renamed(ids)})
+        return Joint(theirs, topics=b.renamed(ids))
 
     def _means(self, sums: TopicSums) -> Floats:
         """Return E Φ, (K, W)."""
@@ -116,7 +128,54 @@ class MedHDP(TopicPart):
         Where there was no topic there was no weight either: of topics that a first sample has found, a second
         one, in its place, learns what labels make of them.
         """
+        return self._step(posterior["topics"].near(words), batch, index)
+
+    def first_step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+        """Do the same, after a look at which topics of the batch nobody knows yet.
+
+        What was guessed is tested by the iterations that follow: without any, nothing is guessed. Nor is it
+        where there is no room for more.
+        """
         sums: TopicSums = posterior["topics"].near(words)
+        room = self.max_topics is None or len(sums.ids) < self.max_topics
+        if self.n_iterations == 1 or not room or not len(sums.ids):
+            return self.step(posterior, words, batch, index)
+        for i, (weight, _, documents) in enumerate(batch.by_weight()):
+            sums = self._with_strangers(sums, documents, weight, subkey(self.key, STRANGERS, i), index)
+        return self._step(sums, batch, index)
+
+    def _with_strangers(
+        self, sums: TopicSums, documents: Documents, weight: float, seed: int, index: int
+    ) -> TopicSums:
+        """Add a guess of topics that documents have and the posterior has not. [HDP-6].
+
+        After many documents a new topic has a share of one in as many tables [HDP-2], and a chain of a few
+        sweeps never meets it. To the chain here new topics are no rarer than `STRANGE`. What it finds is no
+        more than where the chain of the step starts; that one decides who stays, by the law of the model.
+        """
+        n_old, tables = len(sums.ids), float(sums.tables.sum())
+        gamma = self.gamma + STRANGE / (1.0 - STRANGE) * tables / weight
+        topics = replace(self._global(sums, weight, gamma), own_variance=np.empty(0))
+        schedule = Schedule(LOOK, LOOK - 1, 0, 0, self.loss.sampler, seed, index)
+        no_tasks = Tasks.none(len(documents.ids), n_old + 1)
+        found = step(documents, topics, no_tasks, schedule, n_threads=self.n_threads)
+        counts = on_grid(found.topic_word[:, n_old:], weight, found.n_kept)
+        new = np.flatnonzero(counts.sum(axis=0) >= max(self.min_tokens, UNIT))
+        # Among documents like these it is not rare: its share is that of their tables.
+        share = found.tables[n_old + new] / max(1, int(found.tables.sum()))
+        size = len(new) + 1
+        guess = TopicStatistics(
+            ids=sums.next_id + np.arange(len(new)),
+            words=np.arange(len(documents.vocabulary)),
+            counts=counts[:, new],
+            tables=rounded(share * tables),
+            shift=np.zeros((self.loss.n_tasks, size)),
+            precision=np.zeros((self.loss.n_tasks, size, size)),
+        )
+        return sums.changed(plus=[guess])
+
+    def _step(self, sums: TopicSums, batch: Batch, index: int) -> TopicStep:
+        """Return what the batch adds, given the sums of its words."""
         pieces, loss, margin = self._sampled(sums, batch, self.key, index)
         if not len(sums.ids):
             sums = sums.changed(plus=[piece.near() for piece in pieces])
@@ -160,19 +219,7 @@ class MedHDP(TopicPart):
     ) -> tuple[TopicStatistics, float, Floats]:
         """Return what documents add, their loss, and what would have been predicted."""
         first = not len(sums.ids)
-        sticks = sums.sticks(self.gamma, weight)
-        topics = HdpTopics(
-            dirichlet=((sums.counts() + self._eta) / weight).astype(np.float32),
-            totals=self._totals(sums) / weight,
-            u=sticks.u,
-            v=sticks.v,
-            own_variance=np.full(self.loss.n_tasks, self._own_variance),
-            concentration=self.alpha / weight,
-            stick_concentration=self.gamma,
-            start_concentration=self.start_gamma if first else self.gamma,
-            eta=self._eta / weight,
-            n_words=sums.n_words,
-        )
+        topics = self._global(sums, weight, self.gamma)
         sweeps = self.first_sweeps if first else FREE_SWEEPS
         schedule = Schedule(sweeps, sweeps - 1, self.n_sweeps, self.burn_in, self.loss.sampler, seed, index)
         tasks = self.loss.tasks(*self._weights(sums), labels)
@@ -188,6 +235,22 @@ class MedHDP(TopicPart):
             precision=0.5 * (precision + precision.swapaxes(1, 2)),  # mirror entries are rounded differently
         )
         return self._selected(sums, statistics), loss, result.free.margin
+
+    def _global(self, sums: TopicSums, weight: float, gamma: float) -> HdpTopics:
+        """Return what the sampler has to know of the topics, whose sticks have the prior Beta(1, gamma)."""
+        sticks = sums.sticks(gamma, weight)
+        return HdpTopics(
+            dirichlet=((sums.counts() + self._eta) / weight).astype(np.float32),
+            totals=self._totals(sums) / weight,
+            u=sticks.u,
+            v=sticks.v,
+            own_variance=np.full(self.loss.n_tasks, self._own_variance),
+            concentration=self.alpha / weight,
+            stick_concentration=self.gamma,
+            start_concentration=self.gamma if len(sums.ids) else self.start_gamma,
+            eta=self._eta / weight,
+            n_words=sums.n_words,
+        )
 
     def _selected(self, sums: TopicSums, found: TopicStatistics) -> TopicStatistics:
         """Drop topics that hold nothing or too little, and number the new ones. [HDP-5]."""
@@ -322,7 +385,8 @@ class HdpTransformer(OnlineTransformer):
 
     def _first_call(self) -> int | None:
         """Return how many documents the first call should have."""
-        first: int | None = self._values()["first_documents"]
+        values = self._values()
+        first: int | None = None if values.get("decides") == "words" else values["first_documents"]
         return first
 
     def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -434,7 +498,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
 class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     """Regressor that learns topics, and how many, from a stream, with the ε-insensitive loss: online MedHDP.
 
-    Targets are expected to be of unit size: see sklearn.compose.TransformedTargetRegressor.
+    Targets have units of their own: the mean and the standard deviation of the first ones.
 
     Parameters
     ----------
@@ -465,4 +529,4 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     batch_size: int | None = 64
 
     def _defaults(self) -> dict[str, Any]:
-        return {**EXPERT, **_LABELS, "n_iterations": 1, "bias_scale": 1.0}
+        return {**EXPERT, **_LABELS, "n_iterations": 1, "bias_scale": 1.0, "word_scale": 1.0}

@@ -8,14 +8,17 @@ repeat replaces, how it grows and how two of it join; a part without a posterior
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from bayespa.learning import Before
-from bayespa.posteriors import Joint
+from bayespa.posteriors import Joint, Posterior
 from bayespa.topics.calibration import Calibration
-from bayespa.topics.documents import Batch, Batches
+from bayespa.topics.documents import UNIT, Batch, Batches
 from bayespa.topics.one_vs_rest import OneVsRest
-from bayespa.topics.part import Floats, Sources, TopicPart, TopicStep
-from bayespa.topics.words import Words
+from bayespa.topics.part import LARGEST, Floats, Sources, TopicPart, TopicStep
+from bayespa.topics.words import SHARE, Words
 
 
 @dataclass(frozen=True)
@@ -27,18 +30,19 @@ class Model:
     margin: float = 1.0  # ε
     words: Words | None = None
     calibration: Calibration | None = None
+    topics_again: bool = True  # whether topics, too, learn a mini-batch again that is shown again
 
     def prior(self, n_words: int) -> Joint:
         """Return the prior of all parts."""
         words = {} if self.words is None else self.words.prior(self.n_tasks, n_words)
         meaning = {} if self.calibration is None else self.calibration.prior()
-        return Joint(**self.topics.prior(n_words).parts, **words, **meaning)
+        return Joint(**self.topics.prior(n_words), **words, **meaning)
 
     def require_continues(self, posterior: Joint) -> None:
         """Raise a ValueError unless this model can go on learning `posterior`."""
-        if (self.words is not None) != ("words" in posterior.parts):
-            with_words = "topics+words" if self.words is None else "topics"
-            raise ValueError(f"decides was {with_words!r} when learning began; set it back, or fit")
+        if (self.words is not None) != ("words" in posterior):
+            began = [name for name in ("topics", "words") if name in posterior]
+            raise ValueError(f"decides was {'+'.join(began)!r} when learning began; set it back, or fit")
         self.topics.require_continues(posterior)
 
     def guesses(self, batches: Batches) -> list[TopicStep]:
@@ -49,12 +53,15 @@ class Model:
         self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
         """Return what a batch adds to every part: a pure function."""
-        step = self.topics.propose(posterior, batch, index, before)
-        parts, margin = dict(step.statistics.parts), step.margin
+        step = self.topics.propose(posterior, batch.topical, index, before)
+        parts, margin = dict(step.statistics), step.margin
+        if before is not None and not before.kept and not self.topics_again:
+            parts = {name: before.statistics[name] for name in parts}
         if self.words is not None:
-            learned, own = self.words.propose(posterior, batch, margin, before)
+            learned, own, loss = self.words.propose(posterior, batch, margin, before)
             parts |= learned
-            margin = margin + own
+            margin = SHARE * margin + own
+            step = replace(step, objective=step.objective + loss)
         if self.calibration is not None:
             labels = batch.labels[: len(margin)]
             parts |= self.calibration.propose(posterior, margin / self.margin, labels, index, before)
@@ -62,12 +69,50 @@ class Model:
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
         """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
-        parts = self.topics.grown(posterior, n_words, source, sign).parts
-        if self.words is not None:
-            parts = {**parts, **self.words.grown(posterior, n_words, source, sign)}
-        return Joint(**parts)
+        grown = self.topics.grown(posterior, n_words, source, sign)
+        words = {} if self.words is None else self.words.grown(posterior, n_words, source, sign)
+        return Joint(grown, **words)
 
     def merged(self, mine: Joint, theirs: Joint, ancestor: Joint | None, n_words: int) -> Joint:
         """Return what two learners of the same tasks know, their common ancestor counted once."""
         theirs = self.topics.aligned(mine, theirs, ancestor)
         return mine.merge(theirs, self.prior(n_words) if ancestor is None else ancestor)
+
+    def require_whole(self, posterior: Joint, n_words: int) -> None:
+        """Raise a ValueError unless a posterior that came from a file is one of this model, and sound."""
+        self.require_continues(posterior)
+        for part, own in self.topics.parts(posterior):
+            part.require_continues(own)
+            topics, view = part.topic_word(own), part.view(own)
+            n_tasks, n_topics = part.loss.n_tasks, len(view.alpha)
+            for topic, word in np.argwhere(~(topics >= UNIT / 2.0))[:1]:
+                raise ValueError(
+                    f"the concentration of word {word} in topic {topic} is {topics[topic, word]}"
+                )
+            for topic in np.flatnonzero(~((view.totals < LARGEST) & (view.alpha < LARGEST))):
+                raise ValueError(
+                    f"topic {topic} has {view.totals[topic]} words and alpha {view.alpha[topic]}; "
+                    f"both must be below {LARGEST}"
+                )
+            for name, array, shape in (
+                ("topics", topics, (n_topics, n_words)),
+                ("weights", view.mean, (n_tasks, n_topics)),
+                ("weights", view.covariance, (n_tasks, n_topics, n_topics)),
+            ):
+                if array.shape != shape:
+                    raise ValueError(f"{name} have shape {array.shape}, not {shape}")
+        words = {} if self.words is None else self.words.prior(self.n_tasks, n_words)
+        meaning = {} if self.calibration is None else self.calibration.prior()
+        for name, prior in {**words, **meaning}.items():
+            found: Any = posterior.get(name)
+            if type(found) is not type(prior):
+                raise ValueError(f"the {name} are no {type(prior).__name__}")
+            if isinstance(found, Posterior):
+                found.require_proper()
+            elif not (found.counts > 0.0).all():
+                raise ValueError(f"the {name} are counts of which some are not positive")
+            has, wanted = ({key: a.shape for key, a in p.to_arrays().items()} for p in (found, prior))
+            if has != wanted and name == "words" and has["shift"] == (self.n_tasks, n_words):
+                raise ValueError("its words were learned by an earlier version, from other features")
+            if has != wanted:
+                raise ValueError(f"the {name} has other values than this version of bayespa knows")

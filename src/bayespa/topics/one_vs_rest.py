@@ -37,7 +37,7 @@ class OneVsRest:
 
     def _own(self, posterior: Joint, task: int) -> Joint:
         """Return the posterior of a task's topics and weights."""
-        own = posterior.parts.get(str(task))
+        own = posterior.get(str(task))
         if not isinstance(own, Joint):
             raise ValueError(f"there are {self.n_tasks} tasks, and task {task} has no topics of its own")
         return own
@@ -48,7 +48,7 @@ class OneVsRest:
         for task, (old, s) in enumerate(zip(source.tolist(), sign, strict=True)):
             before = self.part.prior(n_words) if old < 0 else posterior[str(old)]
             grown[str(task)] = self.part.grown(before, n_words, same, np.array([s]))
-        return Joint(**{**posterior.parts, **grown})
+        return Joint(posterior, **grown)
 
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
         """Return `theirs` with every task's topics where those of `mine` stand."""
@@ -56,7 +56,7 @@ class OneVsRest:
         for task in map(str, range(self.n_tasks)):
             root = None if ancestor is None else ancestor[task]
             tasks[task] = self.part.aligned(mine[task], theirs[task], root)
-        return Joint(**{**theirs.parts, **tasks})
+        return Joint(theirs, **tasks)
 
     def guesses(self, batches: Batches) -> list[TopicStep]:
         """Return no guess: topics of one task are found by its labels."""

@@ -39,13 +39,13 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "total_documents": {"low": 1, "high": 2**53, "whole": True},
 }
 _CHOICES = {
-    "decides": ("topics", "topics+words"),
+    "decides": ("topics", "topics+words", "words"),
     "multi_class": ("shared", "ovr"),
     "sampler": ("collapsed", "augmented"),
     "rule": ("gibbs", "averaging"),
     "topic_estimate": ("mean", "geometric"),
 }
-_MAY_BE_NONE = {"max_topics", "batch_size", "first_documents", "total_documents"}
+_MAY_BE_NONE = {"n_passes", "max_topics", "batch_size", "first_documents", "total_documents"}
 
 
 def resolved(
@@ -85,7 +85,7 @@ def resolved(
             require_number(key, value, **_NUMBERS[key])
     if "burn_in" in values:
         require_number("burn_in", values["burn_in"], 0, values["n_sweeps"] - 1, whole=True)
-    if values.get("discount", 1.0) < 1.0 and values["n_passes"] > 1:
+    if values.get("discount", 1.0) < 1.0 and (values["n_passes"] or 1) > 1:
         raise ValueError(
             f"discount is {values['discount']!r} and n_passes {values['n_passes']!r}: one forgets a stream, "
             "the other replays a corpus; use one of both"

@@ -178,6 +178,10 @@ class TopicPart(ABC):
         `words` are those of the batch as columns of the posterior, which may have no others.
         """
 
+    def first_step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+        """Return what the batch adds, in the first of I steps."""
+        return self.step(posterior, words, batch, index)
+
     def propose(
         self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
@@ -188,7 +192,7 @@ class TopicPart(ABC):
             near, words = self.near(posterior, words), np.arange(len(words))
         if before is not None and taken:
             near = near.changed(minus=_near(self._own(before.statistics, near)))
-        found = self.step(near, words, batch, index)
+        found = self.first_step(near, words, batch, index)
         for iteration in range(1, self.n_iterations):
             again = self.step(near.changed(plus=_near(found.statistics)), words, batch, index + iteration)
             found = replace(
@@ -198,7 +202,7 @@ class TopicPart(ABC):
 
     def _own(self, statistics: Joint, near: Joint) -> Joint:
         """Return the part of the statistics that is about topics."""
-        return Joint(**{name: part for name, part in statistics.parts.items() if name in near.parts})
+        return Joint({name: part for name, part in statistics.items() if name in near})
 
     def _repeated(self, before: Joint, now: Joint) -> Joint:
         """Return what a repeated step adds."""
@@ -346,8 +350,8 @@ def _joined(places: list[Any], pieces: list[Statistics]) -> Statistics:
 
 def _near(statistics: Joint) -> Joint:
     """Return the statistics of a batch for a posterior of its words only."""
-    parts = statistics.parts.items()
-    return Joint(**{k: [piece.near() for piece in v] if isinstance(v, list) else v for k, v in parts})
+    parts = statistics.items()
+    return Joint({k: [piece.near() for piece in v] if isinstance(v, list) else v for k, v in parts})
 
 
 def expected_proportions(alpha: Floats, length: Floats, shares: Floats) -> Floats:

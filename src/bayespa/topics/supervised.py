@@ -17,12 +17,14 @@ from bayespa.native.random import key_from_seed, subkey
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.estimator import Learned, TopicTransformer, infer, stacked
-from bayespa.topics.explain import Explanation, TopicShare, WordShare
+from bayespa.topics.explain import Explanation, Subject, TopicShare, WordShare
 from bayespa.topics.merge import require_mergeable
 from bayespa.topics.model import Model
+from bayespa.topics.no_topics import NoTopics
 from bayespa.topics.one_vs_rest import OneVsRest
 from bayespa.topics.part import Floats, Loss, Sampled, TopicPart, draw_weights
-from bayespa.topics.words import Words, draw_words
+from bayespa.topics.relevance import CONTRAST
+from bayespa.topics.words import SHARE, Words, draw_words
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -77,11 +79,16 @@ class SupervisedTransformer(TopicTransformer):
             sampler=values.get("sampler", "collapsed"),
             label_free=float(values.get("label_free", 0.0)),
         )
-        part = self._topics(values, loss=loss, n_iterations=int(values.get("n_iterations", 1)), **shared)
-        topics = OneVsRest(part, meaning.n_tasks) if own else part
+        decides = values.get("decides", "topics")
+        topics: TopicPart | OneVsRest
+        if decides == "words":
+            topics = NoTopics(loss=replace(loss, n_tasks=meaning.n_tasks), **shared)
+        else:
+            part = self._topics(values, loss=loss, n_iterations=int(values.get("n_iterations", 1)), **shared)
+            topics = OneVsRest(part, meaning.n_tasks) if own else part
         words = None
-        if values.get("decides") == "topics+words":
-            words = Words(float(values["word_scale"]), loss.margin, shared["n_threads"])
+        if decides != "topics":
+            words = Words(float(values["word_scale"]), loss.margin, self._regression, shared["n_threads"])
         calibration = None if meaning.kind is None else Calibration(meaning.kind, self._evidence)
         return Model(topics, meaning.n_tasks, loss.margin, words, calibration)
 
@@ -97,7 +104,9 @@ class SupervisedTransformer(TopicTransformer):
         """The value of `weight_scale` in use."""
         return float(self._values()["weight_scale"])
 
-    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, callback: Callback | None = None, topic_words: ArrayLike | None = None
+    ) -> Self:
         """Learn from scratch, in `n_passes` passes over the documents in random order.
 
         Parameters
@@ -110,6 +119,8 @@ class SupervisedTransformer(TopicTransformer):
             Called with a `bayespa.learning.Round` after every mini-batch, when this estimator is ready to
             predict with what it knows by then; learning ends where it returns True. Mini-batches that topics
             are looked for in together are one to it.
+        topic_words : array of bool of shape (n_words,), optional
+            Which columns topics are made of; by default all. Words decide by all columns.
 
         Returns
         -------
@@ -119,7 +130,7 @@ class SupervisedTransformer(TopicTransformer):
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
-        return self._fit(X, y, callback)
+        return self._fit(X, y, callback, topic_words)
 
     # What was learned
 
@@ -127,12 +138,14 @@ class SupervisedTransformer(TopicTransformer):
     def coef_(self) -> Floats:
         """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
         learned = self._fitted()
-        return stacked(_padded([view.mean - learned.offset for _, view in learned.views]))
+        return stacked(_padded([learned.share * view.mean - learned.offset for _, view in learned.views]))
 
     @property
     def coef_cov_(self) -> Floats:
         """Posterior covariance of the weights, (T, K, K)."""
-        return stacked(_padded([view.covariance for _, view in self._fitted().views]))
+        learned = self._fitted()
+        factor = learned.share * learned.share
+        return stacked(_padded([factor * view.covariance for _, view in learned.views]))
 
     @property
     def word_coef_(self) -> Floats:
@@ -141,7 +154,7 @@ class SupervisedTransformer(TopicTransformer):
         if learned.model.words is None:
             return np.zeros((learned.meaning.n_tasks, learned.features.n))
         mean: Floats = learned.state.posterior["words"].mean()
-        return mean
+        return mean[:, 1:]
 
     # Decisions
 
@@ -160,51 +173,80 @@ class SupervisedTransformer(TopicTransformer):
         return mean - learned.offset, variance
 
     def _explain(
-        self, X: Any, choose: Callable[[Learned, Floats], tuple[int, Any]], names: ArrayLike | None
+        self, X: Any, choose: Callable[[Learned, Floats], Subject], names: ArrayLike | None
     ) -> Explanation:
-        """Split a decision on one document: of the task, about the target, that its margins (T,) choose."""
+        """Split a decision on one document: on what its margins (T,) choose."""
         learned, corpus = self._corpus(X if hasattr(X, "ndim") and X.ndim == 2 else np.atleast_2d(X))
         if len(corpus) != 1:
             raise ValueError(f"X has {len(corpus)} documents; explain one at a time")
         columns = learned.names(names)
         ((batch, each),) = infer(learned, corpus)
         margin, variance = _with_words(learned, batch, each)
-        task, target = choose(learned, margin[0] - learned.offset)
+        about = choose(learned, margin[0] - learned.offset)
+        task, scale = about.task, about.scale
         part = 0 if len(each) == 1 else task
         view, sampled, own = learned.views[part][1], each[part], task - part
         start = sum(len(other.alpha) for _, other in learned.views[:part])
-        weights = view.mean[own] - learned.offset
-        shares, top = sampled.free.topic_share[0].astype(np.float64), learned.top_words(5)[start:]
-        topics = [
-            TopicShare(start + k, float(share), float(w), float(share * w), tuple(str(columns[i]) for i in t))
-            for k, (share, w, t) in enumerate(zip(shares, weights, top, strict=False))
-        ]
+        # Shares sum to 1: what is taken from all weights is what the base has more.
+        mean = scale * learned.share * view.mean[own]
+        weights = mean - (learned.average[part] * mean).sum()
         documents = batch.documents
         counts = documents.counts * corpus.weights[0]
         ((_, carried, weight),) = sampled.counts  # a document has one token weight
-        added = (carried * weights).sum(axis=1) * weight / max(counts.sum(), UNIT)
-        beside = learned.beside
-        if beside is not None:
-            added = added + beside[0].contributions(beside[1], batch, task)
+        topical = learned.features.topical
+        inside = slice(None) if topical is None else topical[documents.vocabulary]
+        in_topics = counts[inside].sum()
+        added = np.zeros(len(documents.vocabulary))
+        added[inside] = (carried * weights).sum(axis=1) * weight / max(in_topics, UNIT)
+        beside = 0.0
+        if learned.beside is not None:
+            alone = scale * learned.beside[0].contributions(learned.beside[1], batch, task)
+            added, beside = added + alone, float(alone.sum())
+        topics: list[TopicShare] = []
+        if in_topics > 0.0:  # else its topics are those of any document
+            shares, top = sampled.free.topic_share[0].astype(np.float64), learned.top_words(5, CONTRAST)
+            ids = learned.topic_names[start : start + len(shares)]
+            topics = [
+                TopicShare(
+                    start + k, float(x), float(w), float(x * w), tuple(str(columns[i]) for i in t), name
+                )
+                for k, (x, w, t, name) in enumerate(zip(shares, weights, top[start:], ids, strict=False))
+            ]
         words = [
             WordShare(str(columns[w]), float(n), float(x))
             for w, n, x in zip(documents.vocabulary, counts, added, strict=True)
         ]
+        decision = scale * (float(margin[0, task]) - learned.offset) + about.centre
         return Explanation(
-            target,
-            float(margin[0, task]) - learned.offset,
-            float(np.sqrt(variance[0, task])),
+            about.target,
+            decision,
+            abs(scale) * float(np.sqrt(variance[0, task])),
             tuple(sorted(topics, key=lambda t: -abs(t.contribution))),
             tuple(sorted(words, key=lambda w: -abs(w.contribution))),
-            0.0 if beside is None else float(margin[0, task] - sampled.free.margin[0, own]),
+            beside,
+            decision - sum(t.contribution for t in topics) - beside,
+            about.probability,
+            about.runner_up,
+            about.runner_up_probability,
         )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MergingTransformer(SupervisedTransformer):
-    """A supervised topic model that adds what others have learned."""
+    """A supervised topic model that adds what others have learned.
+
+    Parameters
+    ----------
+    decides : {"topics+words", "topics", "words"}
+        Who decides: topics with words beside them [MED-9], topics alone, as in the paper, or words alone.
+        Then there are no topics, and what concerns them has no effect.
+    """
+
+    decides: Literal["topics", "topics+words", "words"] = "topics+words"
 
     _merged_alike: ClassVar[tuple[str, ...]] = (  # and those of subclasses
+        "decides",
+        "word_scale",
         "eta",
         "weight_scale",
         "bias_scale",
@@ -284,7 +326,7 @@ def _with_words(
     if learned.beside is not None:
         words, view = learned.beside
         own = words.margins(view, batch, weights)
-        mean, variance = mean + own[0], variance + own[1]
+        mean, variance = SHARE * mean + own[0], SHARE * SHARE * variance + own[1]
     return mean, variance
 
 

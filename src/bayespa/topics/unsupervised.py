@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bayespa.learning import Callback
+from bayespa.topics.documents import Labels
 from bayespa.topics.estimator import TopicTransformer
+from bayespa.topics.regressor import Numbers
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -18,6 +22,17 @@ class UnsupervisedTransformer(TopicTransformer):
 
     def _defaults(self) -> dict[str, Any]:
         return {}
+
+    def _read(
+        self, n: int, y: Any, classes: Any, before: Numbers | None, *, fit: bool
+    ) -> tuple[Numbers, Labels]:
+        return Numbers(0), np.empty((n, 0), np.float32)
+
+    def _meaning_to_file(self, meaning: Numbers) -> dict[str, Any]:
+        return {}
+
+    def _meaning_from_file(self, learned: dict[str, Any]) -> Numbers:
+        return Numbers(0)
 
     def fit(self, X: Any, y: Any = None, callback: Callback | None = None) -> Self:
         """Learn from scratch, in `n_passes` passes over the documents in random order.

@@ -1,0 +1,234 @@
+"""The order of documents: whether labels come in runs, as in a sorted file, and how to mix all of them."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from tempfile import TemporaryFile, gettempdir
+from typing import TypeVar
+
+import numpy as np
+
+from bayespa.corpus.documents import Label
+from bayespa.corpus.reading import places
+from bayespa.native.random import RandomState, key_from_seed, permutation, subkey
+
+T = TypeVar("T")
+_MOST_CLASSES = 1024  # told apart; all others count as one, so that memory is bounded
+_MOST_WINDOWS = 64
+_FIRST_WINDOW = 8  # documents
+_LONG = 64  # documents of a run that is long: a good part of a mini-batch
+_CHANCE = 1e-6  # expected number of runs of a length that chance does not explain
+_RUNS = 0.1  # share of documents in long runs from which on labels come in runs
+_UNEVEN = 0.3  # streams in the order of time have up to 0.25, two halves without a common class 0.5
+_PILE = 10_000  # documents that are mixed in memory
+_MOST_PILES = 256  # files that are open at once
+
+
+class LabelOrder:
+    """Measures how far the order of labels is from one of chance, in memory that does not grow with them.
+
+    Two things make an order bad to learn from, and progressive measures flattering: long runs of one label,
+    and parts of the stream that have labels of their own. For the first, documents in runs of 64 or more are
+    counted, where a run is too long to be chance given how often its label occurs. For the second, the stream
+    is cut into 32 to 64 windows.
+
+    Attributes
+    ----------
+    n : int
+        Labels counted; documents without one say nothing.
+
+    Examples
+    --------
+    >>> order = LabelOrder()
+    >>> for i in range(4000):
+    ...     order.add("ab"[i // 2000])
+    >>> order.in_long_runs, round(order.unevenness, 2), order.mixed
+    (1.0, 0.99, False)
+    >>> print(order)
+    100% of documents are in runs of 64 or more of one label
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._codes: dict[Label, int] = {}
+        self._windows: list[tuple[Counter[int], float]] = []  # how often each label occurs; sum of numbers
+        self._size = _FIRST_WINDOW  # documents of a window
+        self._counts: Counter[int] = Counter()  # of the window that is not full yet
+        self._sum = self._square = 0.0  # of numbers: in this window, and of their squares in all
+        self._numbers = self._filled = 0
+        self._last: Label = None
+        self._run = 0
+        self._in_runs: Counter[tuple[int, int]] = Counter()  # documents by label and log2 of their run
+
+    def add(self, label: Label) -> None:
+        """Count the label of the next document."""
+        if label is None:
+            return
+        self.n += 1
+        if label != self._last:
+            self._end_run()
+            self._last, self._run = label, 0
+        self._run += 1
+        if isinstance(label, float):
+            self._numbers += 1
+            self._sum += label
+            self._square += label * label
+        self._counts.update(map(self._code, label if isinstance(label, tuple) else (label,)))
+        self._filled += 1
+        if self._filled == self._size:
+            self._end_window()
+
+    def _code(self, label: Label) -> int:
+        if len(self._codes) < _MOST_CLASSES:
+            return self._codes.setdefault(label, len(self._codes))
+        return self._codes.get(label, _MOST_CLASSES)
+
+    def _end_run(self) -> None:
+        if self._run >= _LONG:
+            self._in_runs[self._run_code(), self._run.bit_length() - 1] += self._run
+
+    def _run_code(self) -> int:
+        """Return the label of the run; of several labels one is as rare as all together, or less so."""
+        label = self._last
+        return self._code(label) if not isinstance(label, tuple) else min(map(self._code, label), default=0)
+
+    def _end_window(self) -> None:
+        self._windows.append((self._counts, self._sum))
+        self._counts, self._sum, self._filled = Counter(), 0.0, 0
+        if len(self._windows) == _MOST_WINDOWS:
+            pairs = zip(self._windows[::2], self._windows[1::2], strict=True)
+            self._windows = [(a + b, x + y) for (a, x), (b, y) in pairs]
+            self._size *= 2
+
+    @property
+    def in_long_runs(self) -> float:
+        """The share of documents in long runs of one label, other than chance makes."""
+        runs = Counter(self._in_runs)
+        if self._run >= _LONG:
+            runs[self._run_code(), self._run.bit_length() - 1] += self._run
+        often = sum((counts for counts, _ in self._windows), Counter(self._counts))
+        found = 0
+        for (code, length), documents in runs.items():
+            share = min(1.0, often[code] / self.n)
+            found += documents * (self.n * share ** (2**length) < _CHANCE)
+        return found / max(1, self.n)
+
+    @property
+    def unevenness(self) -> float:
+        """How much windows differ in their labels: 0 as by chance, 1 if each has one label alone.
+
+        Of classes, the share of a window's labels that would have to be others for it to be like the whole,
+        less what chance makes of it, beside the same of a sorted stream. Of numbers, the share of their
+        variance that is between windows.
+        """
+        if len(self._windows) < 2:
+            return 0.0
+        found = self._between() if self._numbers > self.n / 2 else self._exchanged()
+        return min(1.0, max(0.0, found))
+
+    def _exchanged(self) -> float:
+        windows = [counts for counts, _ in self._windows if counts]
+        whole = sum(windows, Counter())
+        total = whole.total()
+        share = {code: n / total for code, n in whole.items()}
+        distance = 0.0
+        for counts in windows:
+            n = counts.total()
+            distance += 0.5 * sum(abs(counts[code] / n - p) for code, p in share.items())
+        distance /= len(windows)
+        chance = 0.5 * sum(_mean_deviation(total // len(windows), p) for p in share.values())
+        most = 1.0 - sum(p * p for p in share.values())
+        return (distance - chance) / (most - chance) if most > chance else 0.0
+
+    def _between(self) -> float:
+        sums = np.array([total for _, total in self._windows])
+        n = self._numbers
+        mean = (sums.sum() + self._sum) / n
+        variance = self._square / n - mean * mean
+        chance = (len(sums) - 1) / max(1, n - 1)
+        if variance <= 1e-12 * max(1.0, mean * mean) or chance >= 1.0:
+            return 0.0
+        return float((np.mean((sums / self._size - mean) ** 2) / variance - chance) / (1.0 - chance))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the order is good enough to learn from."""
+        return self.in_long_runs < _RUNS and self.unevenness < _UNEVEN
+
+    def __str__(self) -> str:
+        if (share := self.in_long_runs) >= _RUNS:
+            return f"{share:.0%} of documents are in runs of {_LONG} or more of one label"
+        return (
+            f"labels are not spread evenly over the documents (unevenness {self.unevenness:.2f}, where a "
+            "sorted file has 1)"
+        )
+
+
+def _mean_deviation(n: int, p: float) -> float:
+    """Return E|X/n - p| of a binomial X, by de Moivre's formula.
+
+    >>> round(_mean_deviation(2, 0.5), 9)  # a quarter each for 0 and 2 of 2
+    0.25
+    """
+    if p >= 1.0 or n < 1:
+        return 0.0
+    k = math.floor(n * p) + 1
+    log_choose = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return 2.0 * k * math.exp(log_choose + k * math.log(p) + (n - k + 1) * math.log1p(-p)) / n
+
+
+def shuffle_all(documents: Iterable[T], n: int, random_state: RandomState = None) -> Iterator[T]:
+    """Mix a whole stream: every order is equally likely, in memory that holds about 10,000 documents.
+
+    Documents are dealt to piles at random, which are files without a name that end with the process; then one
+    pile after the other is mixed. The order is a pure function of `random_state`, `n` and the documents.
+
+    Parameters
+    ----------
+    documents : iterable
+        All are read before the first is given out.
+    n : int
+        How many there are, more or less: it decides on the number of piles.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> list(shuffle_all(range(8), 8, random_state=0))
+    [3, 6, 4, 0, 7, 2, 1, 5]
+    """
+    n_piles = min(_MOST_PILES, max(1, -(-n // _PILE)))
+    key = key_from_seed(random_state)
+    with ExitStack() as stack:
+        try:
+            piles = [stack.enter_context(TemporaryFile()) for _ in range(n_piles)]
+            for document, pile in zip(documents, places(subkey(key, 2), n_piles), strict=False):
+                pickle.dump(document, piles[pile], pickle.HIGHEST_PROTOCOL)
+            for pile_file in piles:
+                pile_file.flush()
+        except OSError as error:
+            if error.filename is not None:  # of the documents, not of a pile
+                raise
+            raise OSError(
+                error.errno,
+                f"{error.strerror}: to be mixed, documents go to files in {gettempdir()}; TMPDIR names "
+                "another folder, and a shuffle of 10000 needs none",
+            ) from error
+        for k, file in enumerate(piles):
+            file.seek(0)
+            pile_of: list[T] = list(_loaded(file))
+            file.truncate(0)  # its room on the disk
+            for place in permutation(subkey(key, 3, k), len(pile_of)):
+                yield pile_of[place]
+
+
+def _loaded(file: object) -> Iterator[T]:
+    """Yield what was written to a pile, by this process."""
+    while True:
+        try:
+            yield pickle.load(file)  # type: ignore[arg-type]
+        except EOFError:
+            return

@@ -1,0 +1,92 @@
+"""What labels of texts mean: a class, several or a number, in the forms of people and of estimators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespa.corpus import ClassNames, Label, Target
+from bayespa.corpus.documents import Fields
+
+_FIELDS = Fields()
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
+MEANING = {
+    "class": "the name of one class",
+    "classes": "lists of classes",
+    "number": "numbers",
+    None: "of another kind",
+}
+
+
+def names_of(label: Any) -> tuple[str, ...]:
+    """Return the classes that a label names."""
+    return tuple(label) if isinstance(label, tuple | list | set | frozenset) else (str(label),)
+
+
+def several(decision: NDArray[np.float64], names: list[str], none_allowed: bool) -> list[Label]:
+    """Return the classes whose margin (n, T) is positive, or where there must be one the best."""
+    chosen = decision > 0.0
+    if not none_allowed:
+        chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
+    named = np.asarray(names, object)
+    return [tuple(named[row]) for row in chosen]
+
+
+def plain_label(value: Any) -> Label | int:
+    """Return a label in the form that it would have if it came from a file; integers remain.
+
+    >>> [plain_label(value) for value in (["a", "b"], {"b", "a"}, np.int64(3), 0.5, float("nan"), "")]
+    [('a', 'b'), ('a', 'b'), 3, 0.5, None, None]
+    """
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    if type(value) is int:  # a class, or a number if the others are
+        return value
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
+    return _FIELDS.make_label(list(value) if isinstance(value, tuple) else value)
+
+
+def target_of(labels: Sequence[Label | int]) -> Target:
+    """Return what the first label is."""
+    for label in labels:
+        if label is not None:
+            return (
+                "number" if isinstance(label, float) else "classes" if isinstance(label, tuple) else "class"
+            )
+    raise ValueError(
+        f"none of the first {len(labels)} documents has a label; give target= and, for classes, classes="
+    )
+
+
+def as_target(label: Label | int, target: Target, row: int) -> Label:
+    """Return a label in the form of the target."""
+    if label is None:
+        return None
+    if isinstance(label, int):
+        label = float(label) if target == "number" else str(label)
+    if target == "classes" and isinstance(label, str):
+        return (label,)
+    if target == "number" and isinstance(label, str) and _NUMBER.fullmatch(label.strip()):
+        return float(label)  # of a table of texts, in which only fractions show what they are
+    if (target == "class") != isinstance(label, str) or (target == "classes") != isinstance(label, tuple):
+        raise ValueError(
+            f"labels[{row}] is {label!r}, which does not fit target={target!r}; give all labels "
+            "one form, or say target="
+        )
+    return label
+
+
+def encoded(labels: Sequence[Label], target: Target, classes: ClassNames) -> Any:
+    """Return labels as the estimators take them, unknown ones as None or NaN."""
+    if target == "class":
+        return list(labels)
+    if target == "number":
+        return np.array([np.nan if label is None else label for label in labels], np.float64)
+    y = np.full((len(labels), len(classes)), np.nan)
+    known = [row for row, label in enumerate(labels) if label is not None]
+    y[known] = classes.indicator([labels[row] for row in known])
+    return y
