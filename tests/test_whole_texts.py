@@ -13,7 +13,8 @@ import pytest
 
 import bayespa
 from bayespa.corpus import Document, OnlineVocabulary
-from bayespa.text.stream import Interrupted, Interrupts, learn_stream
+from bayespa.text.interrupts import Interrupted, Interrupts
+from bayespa.text.stream import learn_stream
 
 HOME = str(Path(bayespa.__file__).parent)
 # What holds and publishes the state of a model of texts; what estimators do is tested at their own.

@@ -1,22 +1,26 @@
 """Online Bayesian max-margin learning: classifiers and topics from a stream, in one pass."""
 
-from bayespa.linear import (
-    BayesPAClassifier,
-    BayesPARegressor,
-    PassiveAggressiveClassifier,
-    PassiveAggressiveRegressor,
-)
-from bayespa.text.model import TextModel
-from bayespa.text.saving import ModelFileError, load, save
-from bayespa.topics import (
-    GibbsMedLDAClassifier,
-    MedHDPClassifier,
-    MedHDPRegressor,
-    MedLDAClassifier,
-    MedLDARegressor,
-    OnlineHDP,
-    OnlineLDA,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bayespa.linear import (
+        BayesPAClassifier,
+        BayesPARegressor,
+        PassiveAggressiveClassifier,
+        PassiveAggressiveRegressor,
+    )
+    from bayespa.text.model import TextModel
+    from bayespa.text.saving import ModelFileError, load, save
+    from bayespa.topics import (
+        GibbsMedLDAClassifier,
+        MedHDPClassifier,
+        MedHDPRegressor,
+        MedLDAClassifier,
+        MedLDARegressor,
+        OnlineHDP,
+        OnlineLDA,
+    )
 
 __version__ = "0.1.0"
 
@@ -37,3 +41,41 @@ __all__ = [
     "load",
     "save",
 ]
+
+# Names are imported when they are first asked for: who needs one does not wait for all, nor for scikit-learn.
+_HOMES = {
+    "bayespa.linear": (
+        "BayesPAClassifier",
+        "BayesPARegressor",
+        "PassiveAggressiveClassifier",
+        "PassiveAggressiveRegressor",
+    ),
+    "bayespa.text.model": ("TextModel",),
+    "bayespa.text.saving": ("ModelFileError", "load", "save"),
+    "bayespa.topics": (
+        "GibbsMedLDAClassifier",
+        "MedHDPClassifier",
+        "MedHDPRegressor",
+        "MedLDAClassifier",
+        "MedLDARegressor",
+        "OnlineHDP",
+        "OnlineLDA",
+    ),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_ROOMS = ("corpus", "datasets", "inspect", "learning", "linear", "posteriors", "text", "topics")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name, or a part of the package."""
+    if name in _HOME:
+        found = getattr(import_module(_HOME[name]), name)
+        globals()[name] = found
+        return found
+    if name in _ROOMS:
+        return import_module(f"bayespa.{name}")
+    raise AttributeError(f"module 'bayespa' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS})

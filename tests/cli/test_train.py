@@ -18,8 +18,9 @@ import pytest
 import bayespa as package
 from bayespa.cli import progress
 from bayespa.text.files import locked
+from bayespa.text.interrupts import Interrupted
 from bayespa.text.scores import Scores
-from bayespa.text.stream import Interrupted, StreamRun
+from bayespa.text.stream import StreamRun
 
 
 def test_from_a_file_to_measures_in_two_commands(bayespa, files, tmp_path):
@@ -489,7 +490,7 @@ class TestErrors:
         program = (
             "import resource, sys\n"
             "from pathlib import Path\n"
-            "from bayespa.cli import main\n"
+            "from bayespa.cli import job, main\n"  # what computes is imported before the limit
             "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
             "limit = pages * resource.getpagesize() + 100_000_000\n"
             "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
@@ -596,7 +597,7 @@ class TestCrashes:
         def interrupted(*arguments, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("bayespa.cli.use.load_text_model", interrupted)
+        monkeypatch.setattr("bayespa.cli.reading.load_text_model", interrupted)
         assert bayespa("evaluate", model, "-", code=130).err == ""
 
     def test_an_endless_stream_is_learned_and_saved_on_interrupt(self, files, model, tmp_path):

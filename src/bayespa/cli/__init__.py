@@ -1,9 +1,11 @@
-"""The program ``bayespa``: one file a group of commands."""
+"""The program ``bayespa``: one file a group of commands.
+
+Files of commands import what computes when a command runs: help and completion of the shell need none of it.
+"""
 
 from typing import Any
 
 import click
-from sklearn.exceptions import NotFittedError
 
 import bayespa
 from bayespa.cli.corpora import datasets
@@ -14,7 +16,7 @@ from bayespa.cli.report import report
 from bayespa.cli.reproduce import reproduce
 from bayespa.cli.train import train, update
 from bayespa.cli.use import evaluate, predict
-from bayespa.text.stream import Interrupted
+from bayespa.text.interrupts import Interrupted
 
 
 class Program(click.Group):
@@ -26,7 +28,7 @@ class Program(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # click ends quietly: nobody reads any more
-        except (OSError, ValueError, ImportError, NotFittedError) as error:
+        except (OSError, ValueError, ImportError) as error:
             raise click.ClickException(in_flags(str(error))) from error
         except MemoryError as error:
             raise click.ClickException(

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bayespa.cli.options import JSON
-from bayespa.datasets import fetch_20newsgroups, fetch_arxiv20, fetch_reuters21578, load_arxiv_sample
 
-
-@dataclass(frozen=True)
-class _Corpus:
-    """A corpus of texts: what it is, and how to load a subset of it."""
-
-    about: str
-    load: Callable[[str], Any]
-
-
-_CORPORA = {
-    "arxiv-sample": _Corpus(
-        "5,000 arXiv abstracts, 20 categories; inside the package",
-        lambda subset: load_arxiv_sample(subset=subset),
-    ),
-    "arxiv20": _Corpus(
-        "65,000 arXiv abstracts of 2007-2019 in order of time, 20 categories",
-        lambda subset: fetch_arxiv20(subset),
-    ),
-    "20newsgroups": _Corpus("18,846 messages, 20 groups", lambda subset: fetch_20newsgroups(subset)),
-    "reuters21578": _Corpus("10,789 newswire stories, 90 topics", lambda subset: fetch_reuters21578(subset)),
+_CORPORA = {  # the function of `bayespa.datasets` that loads it, and what it is
+    "arxiv-sample": ("load_arxiv_sample", "5,000 arXiv abstracts, 20 categories; inside the package"),
+    "arxiv20": ("fetch_arxiv20", "65,000 arXiv abstracts of 2007-2019 in order of time, 20 categories"),
+    "20newsgroups": ("fetch_20newsgroups", "18,846 messages, 20 groups"),
+    "reuters21578": ("fetch_reuters21578", "10,789 newswire stories, 90 topics"),
 }
 
 
@@ -66,12 +49,14 @@ def datasets(name: str | None, subset: str, output: Path, as_json: bool) -> None
     """
     if name is None:
         if as_json:
-            click.echo(json.dumps({name: corpus.about for name, corpus in _CORPORA.items()}))
+            click.echo(json.dumps({name: about for name, (_, about) in _CORPORA.items()}))
         else:
-            for name, corpus in _CORPORA.items():
-                click.echo(f"{name:<14} {corpus.about}")
+            for name, (_, about) in _CORPORA.items():
+                click.echo(f"{name:<14} {about}")
         return
-    bunch = _CORPORA[name].load(subset)
+    from bayespa import datasets as loaders
+
+    bunch = getattr(loaders, _CORPORA[name][0])(subset=subset)
     with click.open_file(str(output), "w", encoding="utf-8", atomic=str(output) != "-") as file:
         for line in _lines(bunch):
             file.write(line + "\n")

@@ -11,13 +11,15 @@ from typing import Any
 import click
 
 import bayespa
-from bayespa.cli.options import Reading, load_text_model, show
+from bayespa.cli.options import show
 from bayespa.cli.progress import Line, count_documents
+from bayespa.cli.reading import Reading, load_text_model
 from bayespa.corpus import Document
 from bayespa.corpus.order import LabelOrder
 from bayespa.corpus.sources import expand
+from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.model import TextModel
-from bayespa.text.stream import Interrupted, Interrupts, StreamRun, learn_stream
+from bayespa.text.stream import StreamRun, learn_stream
 
 
 def require_output(path: Path, inputs: tuple[str, ...]) -> None:

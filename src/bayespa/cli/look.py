@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from bayespa.cli.columns import column, json_line
-from bayespa.cli.options import JOBS, JSON, MODEL, load_text_model
-from bayespa.inspect.view import TopicView
-from bayespa.text.model import TextModel
-from bayespa.topics.relevance import CONTRAST
+from bayespa.cli.options import JOBS, JSON, MODEL
+
+if TYPE_CHECKING:
+    from bayespa.text.model import TextModel
 
 
 @click.command()
@@ -33,6 +32,8 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
     A topic speaks for a class if it raises its decision above that on the average document, by more than two
     standard deviations; - where it does so for none.
     """
+    from bayespa.cli.reading import load_text_model
+
     model = load_text_model(path, jobs=1)
     rows = _topics(model, n_words)
     if as_json:
@@ -45,6 +46,11 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
 
 
 def _topics(model: TextModel, n_words: int) -> list[dict[str, Any]]:
+    import numpy as np
+
+    from bayespa.inspect.view import TopicView
+    from bayespa.topics.relevance import CONTRAST
+
     words, labels = model.topics(n_words), model.topics(3, CONTRAST)
     view = TopicView.of(model.estimator)
     shares = view.size / max(float(view.size.sum()), np.finfo(float).tiny)
@@ -71,6 +77,8 @@ def explain(path: Path, text: str, target: str | None, jobs: int, as_json: bool)
 
     TEXT is the text itself, or '-' to read it from standard input.
     """
+    from bayespa.cli.reading import load_text_model
+
     model = load_text_model(path, jobs)
     if text == "-":
         text = sys.stdin.read()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayespa.cli.options import JOBS, JSON, MODEL, Reading, load_text_model, reading, show
-from bayespa.cli.use import Measures
-from bayespa.corpus import Document
-from bayespa.inspect import Progress, write_report
-from bayespa.text.model import TextModel
+from bayespa.cli.options import JOBS, JSON, MODEL, reading, show
+
+if TYPE_CHECKING:
+    from bayespa.corpus import Document
+    from bayespa.inspect import Progress
+    from bayespa.text.model import TextModel
 
 MOST = 20_000  # documents on a page, unless --limit says otherwise
 
@@ -57,6 +58,9 @@ def report(
         raise ImportError("the plots of a report need matplotlib: pip install 'bayespa[plot]'")
     if not output.parent.is_dir():
         raise ValueError(f"there is no folder {str(output.parent)!r} to write {output.name} to")
+    from bayespa.cli.reading import Reading, load_text_model
+    from bayespa.inspect import write_report
+
     model = load_text_model(path, jobs)
     about: dict[str, Any] = {}
     found: dict[str, Any] = {"report": str(output)}
@@ -90,6 +94,8 @@ def report(
 
 def _about(model: TextModel, documents: list[Document]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return arguments of `write_report`, and the measures of the predictions."""
+    from bayespa.cli.answers import Measures
+
     contents, labels = [d.content for d in documents], [d.label for d in documents]
     counts = model.counts(contents)
     answers = model.answer_counts(counts)
@@ -112,6 +118,8 @@ def _learned(model: TextModel) -> str:
 
 def _progress(model: TextModel) -> list[Progress]:
     """Return how the model learned, and where that has led."""
+    from bayespa.inspect import Progress
+
     steps = [
         Progress(
             point.seen, point.score if point.n else None, tuple(point.topics), tuple(point.topics.values())

@@ -1,0 +1,128 @@
+"""What a model says of documents: lines to print, and how they compare with labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import click
+import numpy as np
+
+from bayespa.cli.columns import column, json_line
+from bayespa.cli.reading import Reading
+from bayespa.corpus import Document, Label, MalformedInput, Problem
+from bayespa.corpus.documents import brief
+from bayespa.text.model import Answers, TextModel
+from bayespa.text.scores import ProbabilityScores, Scores
+from bayespa.text.targets import as_target
+
+NAMED = 10  # labels in a message
+
+
+def chunks(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
+    """Yield the documents, so many at a time."""
+    while chunk := list(islice(documents, size)):
+        yield chunk
+
+
+def predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> Iterator[str]:
+    """Yield what is printed of documents, a line for each."""
+    answers = model.answer_counts(model.counts([document.content for document in chunk]))
+    names, probabilities = answers.class_names, answers.probabilities
+    if probabilities is None:
+        probabilities = np.empty((len(chunk), 0))
+    deviations = answers.deviations or [0.0] * len(chunk)
+    rows = zip(chunk, answers.labels, probabilities, deviations, strict=True)
+    for document, label, row, deviation in rows:
+        best = {names[i]: round(float(row[i]), 4) for i in np.argsort(-row, kind="stable")[:top]}
+        if answers.deviations is not None:
+            digits = f"{label:.6g}", f"{deviation:.6g}"
+            if as_json:
+                yield json_line({"id": document.id, "label": float(digits[0]), "deviation": float(digits[1])})
+            else:
+                yield "\t".join([column(document.id), *digits])
+        elif as_json:
+            yield json_line({"id": document.id, "label": label, **({"probabilities": best} if names else {})})
+        else:
+            probable = " ".join(f"{column(name, between=' ')}:{p:.3f}" for name, p in best.items())
+            shown = [column(document.id), _text(label), probable]
+            yield "\t".join(shown if names else shown[:2])
+
+
+def _text(label: Label) -> str:
+    if isinstance(label, tuple):
+        return ",".join(column(name, between=",") for name in label)
+    return column(str(label))
+
+
+class Measures:
+    """All that the labels of documents say of a model's answers."""
+
+    def __init__(self, model: TextModel) -> None:
+        assert model.target is not None  # it has learned
+        self._model, self._target = model, model.target
+        self.scores = Scores(self._target)
+        self._probable = ProbabilityScores(self._target, model.class_names)
+        self._within = 0
+
+    @property
+    def n(self) -> int:
+        """Documents that have a label."""
+        return self.scores.n
+
+    @property
+    def unknown(self) -> Counter[str]:
+        """Labels that the model does not know, and how often each occurs."""
+        return self._probable.unknown
+
+    def add(self, labels: list[Label], answers: Answers) -> None:
+        """Count documents; labels may be None where they are not known."""
+        labels = [as_target(label, self._target, row) for row, label in enumerate(labels)]
+        self.scores.add(labels, answers.labels)
+        if answers.probabilities is not None:
+            self._probable.add(labels, answers.probabilities)
+        for y, said, deviation in zip(labels, answers.labels, answers.deviations or (), strict=False):
+            if isinstance(y, float) and isinstance(said, float):
+                self._within += abs(y - said) <= 2.0 * deviation
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures by name."""
+        found: dict[str, Any] = {**self.scores.summary(), **self._probable.summary()}
+        if self._target == "number" and self.n:
+            found["within 2 deviations"] = self._within / self.n
+        if self.unknown:
+            found["of unknown labels"] = self._probable.n_unknown
+        return found
+
+    def name_unknown(self, source: Reading) -> None:
+        """Say which labels the model does not know; if it knows none, raise an error."""
+        if not self.unknown:
+            return
+        more = ", ..." if len(self.unknown) > NAMED else ""
+        shown = ", ".join(f"{brief(name)} ({n:,})" for name, n in self.unknown.most_common(NAMED)) + more
+        if self._probable.n_unknown == self.n:
+            names = self._model.class_names
+            known = ", ".join(map(brief, names[:NAMED])) + (", ..." if len(names) > NAMED else "")
+            raise ValueError(
+                f"the model knows none of the labels, {shown}; it knows {known}. Name the right field by "
+                f"--label (now {source.fields.get('label', 'label')})"
+            )
+        click.echo(
+            f"{self._probable.n_unknown:,} of {self.n:,} documents have labels that the model does not know, "
+            f"which count as wrong: {shown}; log loss is that of the others",
+            err=True,
+        )
+
+
+def comparable(model: TextModel, source: Reading, inputs: tuple[str, ...]) -> Iterator[Document]:
+    """Yield the documents whose label is of the kind that the model predicts; report the others."""
+    for document in source.documents(inputs):
+        message = model.refusal(document, model.target)
+        if message is None:
+            yield document
+        elif source.strict:
+            raise MalformedInput(f"{document.id}: {message}")
+        else:
+            source.problems.add(Problem(document.id, None, message))

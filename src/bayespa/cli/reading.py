@@ -1,0 +1,123 @@
+"""Documents as the options of the program say, and models that read them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+import bayespa
+from bayespa.cli.options import in_flags
+from bayespa.corpus import Document, MalformedInput, OnlineVocabulary, Problem, Problems, read
+from bayespa.corpus.look import Look, look_at
+from bayespa.corpus.sources import expand
+from bayespa.text.model import TextModel
+
+SHOWN = 20  # malformed pieces of input that are reported one by one
+HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
+
+
+class Reading:
+    """What the reading options said; options that were not given are those of the model."""
+
+    def __init__(self, options: dict[str, Any], learned: dict[str, Any] | None = None) -> None:
+        self._skip, self._limit = options["skip"], options["limit"]
+        self.strict, self.format = options["strict"], options["format"]
+        names = ("label", "id", "target", "separator", "encoding")
+        given = {name: options[name] for name in names if options[name] is not None}
+        if options["text"]:
+            given["text"] = list(options["text"])
+        if given.get("label") == "none":
+            given["label"] = None
+        self.fields = {**(learned or {}), **given}
+        self.problems = Problems(keep=0, on_problem=self._report)
+        self.read = self.unlabelled = self.empty = 0  # documents
+        self.clear: Callable[[], object] = lambda: None  # takes a progress line away
+
+    def described(self) -> dict[str, Any]:
+        """Return what was said, in plain data: see `again`."""
+        return {"skip": self._skip, "limit": self._limit, "format": self.format, **self.fields}
+
+    @classmethod
+    def again(cls, options: dict[str, Any], described: dict[str, Any]) -> Reading:
+        """Return a reading as it was described, but as strict as the options say."""
+        reading = cls({**options, **{name: described[name] for name in ("skip", "limit", "format")}})
+        names = ("text", "label", "id", "target", "separator", "encoding")
+        reading.fields = {name: described[name] for name in names if name in described}
+        return reading
+
+    def documents(self, inputs: tuple[str, ...]) -> Iterator[Document]:
+        """Read the documents."""
+        documents = read(
+            inputs, format=self.format, strict=self.strict, problems=self.problems, **self.fields
+        )
+        end = None if self._limit is None else self._skip + self._limit
+        for document in islice(documents, self._skip, end):
+            self.read += 1
+            self.unlabelled += document.label is None
+            self.empty += isinstance(document.content, str) and not document.content.strip()
+            yield document
+
+    def look(self, inputs: tuple[str, ...]) -> Look | None:
+        """Look at the labels of files before they are learned; None: they have none, or are no files."""
+        if self.fields.get("label", "label") is None:
+            return None
+        if not all(os.path.isfile(source.path) for source in expand(inputs)):
+            return None  # what is read from a pipe is gone
+        names = ("label", "target", "separator", "encoding")
+        fields = {name: self.fields[name] for name in names if name in self.fields}
+        look = look_at(inputs, format=self.format, skip=self._skip, limit=self._limit, **fields)
+        return look if look.order.n else None
+
+    def expected(self, total: int | None) -> int | None:
+        """Return how many documents will be read, of as many as there are."""
+        if total is None:
+            return None
+        left = max(0, total - int(self._skip))
+        return left if self._limit is None else min(left, int(self._limit))
+
+    @property
+    def texts(self) -> str:
+        """The option that names the fields of texts."""
+        return " ".join(f"--text {name}" for name in self.fields.get("text", ["text"]))
+
+    def _report(self, problem: Problem) -> None:
+        if self.strict:
+            return  # it is raised
+        if len(self.problems) <= SHOWN:
+            self.clear()
+            click.echo(f"malformed: {in_flags(str(problem))}", err=True)
+        if len(self.problems) >= HOPELESS and not self.read:
+            raise MalformedInput(
+                f"the first {HOPELESS} pieces of input are all malformed; are the options right? {problem}"
+            )
+
+    def finish(self) -> None:
+        """Say how much was malformed, and of how much the encoding was guessed."""
+        if self.problems.guessed:
+            click.echo(f"{self.problems.guesses()} (--encoding names another)", err=True)
+        if self.empty:
+            some = "1 document has" if self.empty == 1 else f"{self.empty:,} documents have"
+            click.echo(f"{some} an empty text ({self.texts}), which says nothing of a label", err=True)
+        if n := len(self.problems):
+            shown = f", of which the first {SHOWN} are named above" if n > SHOWN else ""
+            left_out = "1 malformed piece" if n == 1 else f"{n:,} malformed pieces"
+            click.echo(f"{left_out} of input left out{shown}", err=True)
+
+
+def load_text_model(path: Path, jobs: int) -> TextModel:
+    """Load a model that reads texts."""
+    model = bayespa.load(path)
+    if not isinstance(model, TextModel):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__} without its vocabulary, which cannot read texts; save a "
+            "TextModel, or train with bayespa train"
+        )
+    model.estimator.set_params(n_jobs=jobs)
+    if isinstance(model.vectorizer, OnlineVocabulary):
+        model.vectorizer.n_jobs = jobs
+    return model

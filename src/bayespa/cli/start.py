@@ -1,0 +1,148 @@
+"""How learning starts: what labels are, in which order documents come, and a model that knows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from bayespa.cli.options import ELSEWHERE
+from bayespa.cli.reading import Reading
+from bayespa.corpus import Document, OnlineVocabulary, shuffle
+from bayespa.corpus.documents import brief
+from bayespa.corpus.look import Look
+from bayespa.corpus.order import shuffle_all
+from bayespa.corpus.sources import expand
+from bayespa.text.model import KINDS, TextModel
+
+_BUFFER = 10_000
+_NUMBERED = {"libsvm", "uci", "matlab", "gml"}  # formats of which words and classes are numbers
+
+
+def bags(inputs: tuple[str, ...], format: str | None) -> bool:
+    """Return whether the words of documents are numbered already."""
+    return any((format or source.guess_format()) in _NUMBERED for source in expand(inputs))
+
+
+def new_model(
+    kind: str,
+    source: Reading,
+    classes: str | None,
+    parameters: dict[str, Any],
+    words: tuple[str, int, int, int] | None,
+) -> TextModel:
+    """Return a model that has learned nothing; `words` are None where they are numbered already."""
+    estimator = KINDS[kind].classifier()
+    unknown = set(parameters) - set(estimator.get_params())
+    turned = sorted(unknown & set(getattr(estimator, "expert_", ())))
+    if expert := {name: parameters.pop(name) for name in turned}:
+        parameters["expert"] = expert
+        unknown -= set(expert)
+    if unknown:
+        known = sorted({*estimator.get_params(), *getattr(estimator, "expert_", ())} - set(ELSEWHERE))
+        raise click.UsageError(
+            f"--model {kind} has no parameter {', '.join(sorted(unknown))}; --set knows {', '.join(known)}"
+        )
+    vocabulary, stop_words = None, "english"
+    if words is not None:
+        stop_words, min_count, max_words, ngrams = words
+        vocabulary = OnlineVocabulary(
+            max_words,
+            min_count=min_count,
+            min_length=1,
+            ngrams=ngrams,
+            n_jobs=parameters["n_jobs"],
+        )
+    return TextModel(
+        kind,
+        vectorizer=vocabulary,
+        target=source.fields.get("target"),
+        classes=() if classes is None else [name.strip() for name in classes.split(",")],
+        reading=source.fields,
+        stop_words=None if stop_words == "none" else stop_words,
+        **parameters,
+    )
+
+
+def require_topics(kind: str, topics: int | None) -> None:
+    """Raise an error if a number of topics is given to a kind of model that takes none."""
+    if topics is not None and kind != "medlda":
+        why = "finds out how many topics it takes" if kind == "medhdp" else "has no topics"
+        raise click.UsageError(
+            f"--topics {topics} does not fit --model {kind}, which {why}; leave it out, or use --model medlda"
+        )
+
+
+def decide(source: Reading, look: Look, inputs: tuple[str, ...], classes: str | None) -> None:
+    """Decide what labels are where one alone does not show it, and say so."""
+    if source.fields.get("target") is not None:
+        return
+    name = source.fields.get("label", "label")
+    formats = {source.format or one.guess_format() for one in expand(inputs)}
+    if look.numeric or (look.fractions and formats <= {"csv", "tsv"}):
+        # One by one some would be numbers and others classes.
+        source.fields["target"] = "number" if look.numeric else "class"
+        if look.numeric and look.whole:
+            click.echo(
+                f"labels (--label {name}) are whole numbers and fractions, and are learned as numbers; "
+                "--target class learns them as classes",
+                err=True,
+            )
+        if not look.numeric:
+            click.echo(
+                f"labels (--label {name}) are fractions and other texts, and are learned as classes; "
+                "--target number leaves out the other texts",
+                err=True,
+            )
+        return
+    if look.all_whole and len(look.labels) > 2 and not formats & _NUMBERED:
+        values = sorted(int(str(label)) for label in look.labels)
+        click.echo(
+            f"labels (--label {name}) are {len(values)} whole numbers from {values[0]} to {values[-1]} and "
+            "are learned as classes; --target number learns them as numbers",
+            err=True,
+        )
+    if not look.several and (found := look.separator()) is not None:
+        mark, example = found
+        click.echo(
+            f"labels such as {brief(example)} seem to be several each, and are learned as one; if they are "
+            f"several, give --separator '{mark}'",
+            err=True,
+        )
+    if len(look.labels) == 1 and classes is None and not look.several:
+        (label,) = look.labels
+        raise ValueError(
+            f"all {look.order.n:,} labels are {brief(label)}, and two are needed to learn; name the field of "
+            f"the label by --label (now {name}), or classes that are to come by --classes"
+        )
+
+
+def mixing(look: Look | None, inputs: tuple[str, ...], buffer: int | None) -> dict[str, int]:
+    """Decide how to mix documents, and say so: all of so many, or in a buffer."""
+    if buffer is not None:
+        return {"buffer": buffer}
+    if look is None:  # nothing is known of the order
+        return {"buffer": 0 if "-" in inputs else _BUFFER}
+    if look.time is not None:
+        click.echo(
+            f"documents are in the order of time, by {look.time!r}, which is kept; --shuffle {_BUFFER} mixes",
+            err=True,
+        )
+        return {"buffer": 0}
+    if look.order.mixed:
+        return {"buffer": 0}
+    click.echo(
+        f"{look.order}, so all {look.documents:,} documents are mixed; --shuffle 0 keeps their order",
+        err=True,
+    )
+    return {"all": look.documents}
+
+
+def mixed(documents: Iterator[Document], started: Mapping[str, Any]) -> Iterator[Document]:
+    """Mix documents as the run was started, so that it can be resumed."""
+    how = started.get("mix") or mixing(None, tuple(started["inputs"]), started["shuffle"])  # of an old file
+    if "all" in how:
+        return shuffle_all(documents, how["all"], random_state=started["seed"])
+    buffer = how["buffer"]
+    return shuffle(documents, buffer, random_state=started["seed"]) if buffer > 1 else documents

@@ -1,0 +1,94 @@
+"""Help, version and completion import nothing that computes; names of the package are imported late."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import bayespa
+from bayespa.cli import options
+from bayespa.cli.reproduce import WHAT
+from bayespa.corpus.sources import FORMATS
+from bayespa.reproduce import EXPERIMENTS
+from bayespa.text.model import KINDS
+
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "bayespa._native"}
+PROGRAM = """
+import json, sys
+from bayespa.cli import main
+try:
+    main(prog_name="bayespa")
+finally:
+    print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def imported(*arguments, **environment):
+    """Run the program; return what it has imported, and what it has printed."""
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    printed, modules = found.stdout.rstrip().rpartition("\n")[::2]
+    return set(json.loads(modules)), printed
+
+
+def complete(*words):
+    return {
+        "_BAYESPA_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["bayespa", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        (["--help"], {}, "Learn a model from documents, in one pass."),
+        (["--version"], {}, bayespa.__version__),
+        (["train", "--help"], {}, "[medlda|medhdp|linear]"),
+        (["datasets"], {}, "arxiv-sample"),
+        ([], complete("pre"), "predict"),
+        ([], complete("train", "--ngr"), "--ngrams"),
+        ([], complete("reproduce", "table"), "table-1"),
+    ],
+)
+def test_what_computes_nothing_imports_nothing_that_computes(arguments, environment, said):
+    modules, printed = imported(*arguments, **environment)
+    assert said in printed
+    assert not modules & HEAVY
+
+
+def test_a_command_imports_what_it_needs_alone(tmp_path):
+    modules, _ = imported("datasets", "arxiv-sample", "-o", str(tmp_path / "train.jsonl"))
+    assert not modules & {
+        "matplotlib",
+        "bayespa.reproduce",
+        "bayespa.inspect",
+        "bayespa.topics",
+        "bayespa.text.model",
+    }
+
+
+def test_choices_of_the_program_are_those_of_the_package():
+    assert options.FORMATS == FORMATS
+    assert tuple(KINDS) == options.KINDS
+    assert tuple(EXPERIMENTS) == WHAT
+
+
+def test_public_names_are_imported_when_asked_for():
+    program = (
+        "import bayespa, sys; assert 'numpy' not in sys.modules; bayespa.linear; bayespa.MedLDAClassifier"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert sorted(name for names in bayespa._HOMES.values() for name in names) == bayespa.__all__
+    for name in (*bayespa.__all__, *bayespa._ROOMS):
+        assert getattr(bayespa, name).__name__.rpartition(".")[2] == name
+        assert name in dir(bayespa)
+    with pytest.raises(AttributeError, match="module 'bayespa' has no attribute 'MedLDA'"):
+        bayespa.MedLDA  # noqa: B018
