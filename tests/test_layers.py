@@ -21,7 +21,7 @@ LAYERS = [
     ["datasets", "text"],
     [""],  # the package itself: the names that users import
     ["inspect"],
-    ["reproduce"],
+    ["reproduce", "serve"],
     ["cli"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -597,7 +597,7 @@ class TestCrashes:
         def interrupted(*arguments, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("bayespa.cli.reading.load_text_model", interrupted)
+        monkeypatch.setattr("bayespa.text.saving.load_text_model", interrupted)
         assert bayespa("evaluate", model, "-", code=130).err == ""
 
     def test_an_endless_stream_is_learned_and_saved_on_interrupt(self, files, model, tmp_path):

@@ -14,6 +14,7 @@ from bayespa.cli.look import explain, topics
 from bayespa.cli.options import in_flags
 from bayespa.cli.report import report
 from bayespa.cli.reproduce import reproduce
+from bayespa.cli.serve import serve
 from bayespa.cli.train import train, update
 from bayespa.cli.use import evaluate, predict
 from bayespa.text.interrupts import Interrupted
@@ -58,5 +59,5 @@ def main() -> None:
     """
 
 
-for command in (train, update, predict, evaluate, topics, explain, report, reproduce, datasets, demo):
+for command in (train, update, predict, evaluate, topics, explain, report, serve, reproduce, datasets, demo):
     main.add_command(command)

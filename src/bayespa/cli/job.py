@@ -13,12 +13,13 @@ import click
 import bayespa
 from bayespa.cli.options import show
 from bayespa.cli.progress import Line, count_documents
-from bayespa.cli.reading import Reading, load_text_model
+from bayespa.cli.reading import Reading
 from bayespa.corpus import Document
 from bayespa.corpus.order import LabelOrder
 from bayespa.corpus.sources import expand
 from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.model import TextModel
+from bayespa.text.saving import load_text_model
 from bayespa.text.stream import StreamRun, learn_stream
 
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from bayespa.cli.columns import column, json_line
 from bayespa.cli.options import JOBS, JSON, MODEL
-
-if TYPE_CHECKING:
-    from bayespa.text.model import TextModel
 
 
 @click.command()
@@ -32,10 +28,11 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
     A topic speaks for a class if it raises its decision above that on the average document, by more than two
     standard deviations; - where it does so for none.
     """
-    from bayespa.cli.reading import load_text_model
+    from bayespa.inspect.view import topic_table
+    from bayespa.text.saving import load_text_model
 
     model = load_text_model(path, jobs=1)
-    rows = _topics(model, n_words)
+    rows = topic_table(model, n_words)
     if as_json:
         click.echo(json_line(rows))
         return
@@ -43,27 +40,6 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
         speaks = f"{row['weight']:+.3g}" if "weight" in row else column(row["class"] or "-")
         label, words = " ".join(row["label"]), " ".join(row["words"])
         click.echo(f"{row['name']:>4}  {row['share']:6.1%}  {speaks:<20} {label}: {words}")
-
-
-def _topics(model: TextModel, n_words: int) -> list[dict[str, Any]]:
-    import numpy as np
-
-    from bayespa.inspect.view import TopicView
-    from bayespa.topics.relevance import CONTRAST
-
-    words, labels = model.topics(n_words), model.topics(3, CONTRAST)
-    view = TopicView.of(model.estimator)
-    shares = view.size / max(float(view.size.sum()), np.finfo(float).tiny)
-    rows = []
-    for k in np.argsort(-shares, kind="stable").tolist():
-        row: dict[str, Any] = {"topic": k, "name": view.names[k], "share": float(shares[k])}
-        if model.target == "number":
-            row["weight"] = float(view.weight[0, k - view.places[0].start])
-        else:
-            voices = view.voices(k, at_most=1)
-            row["class"] = voices[0].label if voices else None
-        rows.append({**row, "label": labels[k], "words": words[k]})
-    return rows
 
 
 @click.command()
@@ -77,7 +53,7 @@ def explain(path: Path, text: str, target: str | None, jobs: int, as_json: bool)
 
     TEXT is the text itself, or '-' to read it from standard input.
     """
-    from bayespa.cli.reading import load_text_model
+    from bayespa.text.saving import load_text_model
 
     model = load_text_model(path, jobs)
     if text == "-":

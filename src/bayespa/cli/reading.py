@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import click
 
-import bayespa
 from bayespa.cli.options import in_flags
-from bayespa.corpus import Document, MalformedInput, OnlineVocabulary, Problem, Problems, read
+from bayespa.corpus import Document, MalformedInput, Problem, Problems, read
 from bayespa.corpus.look import Look, look_at
 from bayespa.corpus.sources import expand
-from bayespa.text.model import TextModel
 
 SHOWN = 20  # malformed pieces of input that are reported one by one
 HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
@@ -107,17 +104,3 @@ class Reading:
             shown = f", of which the first {SHOWN} are named above" if n > SHOWN else ""
             left_out = "1 malformed piece" if n == 1 else f"{n:,} malformed pieces"
             click.echo(f"{left_out} of input left out{shown}", err=True)
-
-
-def load_text_model(path: Path, jobs: int) -> TextModel:
-    """Load a model that reads texts."""
-    model = bayespa.load(path)
-    if not isinstance(model, TextModel):
-        raise ValueError(
-            f"{path} holds a {type(model).__name__} without its vocabulary, which cannot read texts; save a "
-            "TextModel, or train with bayespa train"
-        )
-    model.estimator.set_params(n_jobs=jobs)
-    if isinstance(model.vectorizer, OnlineVocabulary):
-        model.vectorizer.n_jobs = jobs
-    return model

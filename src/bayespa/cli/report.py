@@ -58,8 +58,9 @@ def report(
         raise ImportError("the plots of a report need matplotlib: pip install 'bayespa[plot]'")
     if not output.parent.is_dir():
         raise ValueError(f"there is no folder {str(output.parent)!r} to write {output.name} to")
-    from bayespa.cli.reading import Reading, load_text_model
+    from bayespa.cli.reading import Reading
     from bayespa.inspect import write_report
+    from bayespa.text.saving import load_text_model
 
     model = load_text_model(path, jobs)
     about: dict[str, Any] = {}

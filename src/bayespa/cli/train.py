@@ -259,8 +259,9 @@ def update(
     """
     from bayespa.cli import start
     from bayespa.cli.job import Job, require_output, resumed
-    from bayespa.cli.reading import Reading, load_text_model
+    from bayespa.cli.reading import Reading
     from bayespa.text.files import locked
+    from bayespa.text.saving import load_text_model
 
     target = output or path
     stream = "-" in inputs
@@ -268,7 +269,7 @@ def update(
     for file in (target, checkpoint):
         require_output(file, inputs)
     with locked(target, wait=wait):
-        model = load_text_model(path, jobs).without_run()
+        model = load_text_model(path, jobs).with_run(None)
         source = Reading(options, model.reading)
         started = {
             "command": "update",

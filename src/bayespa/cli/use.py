@@ -39,7 +39,8 @@ def predict(
     first character of what a spreadsheet would take for a formula. With --json, a JSON object a line.
     """
     from bayespa.cli.answers import chunks, predicted
-    from bayespa.cli.reading import Reading, load_text_model
+    from bayespa.cli.reading import Reading
+    from bayespa.text.saving import load_text_model
 
     model = load_text_model(path, jobs)
     learned = {**model.reading, "label": None}
@@ -70,7 +71,8 @@ def evaluate(
     does not know is named, and counts as wrong.
     """
     from bayespa.cli.answers import NAMED, Measures, chunks, comparable
-    from bayespa.cli.reading import Reading, load_text_model
+    from bayespa.cli.reading import Reading
+    from bayespa.text.saving import load_text_model
 
     model = load_text_model(path, jobs)
     source = Reading(options, model.reading)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespa.ranking import largest
+from bayespa.text.model import TextModel
+from bayespa.topics.relevance import CONTRAST
 
 Floats = NDArray[np.float64]
 CLEAR = 2.0  # a weight so many standard deviations from 0 has a sign to speak of
@@ -163,3 +165,20 @@ def word_names(model: Any, feature_names: ArrayLike | None) -> Sequence[str]:
     if len(names) != model.n_features_in_:
         raise ValueError(f"feature_names has {len(names)} names, and the model {model.n_features_in_} words")
     return names
+
+
+def topic_table(model: TextModel, n_words: int) -> list[dict[str, Any]]:
+    """Return the topics of a model, the largest first: name, share, what it speaks for, and its words."""
+    words, labels = model.topics(n_words), model.topics(3, CONTRAST)
+    view = TopicView.of(model.estimator)
+    shares = view.size / max(float(view.size.sum()), np.finfo(float).tiny)
+    rows = []
+    for k in np.argsort(-shares, kind="stable").tolist():
+        row: dict[str, Any] = {"topic": k, "name": view.names[k], "share": float(shares[k])}
+        if model.target == "number":
+            row["weight"] = float(view.weight[0, k - view.places[0].start])
+        else:
+            voices = view.voices(k, at_most=1)
+            row["class"] = voices[0].label if voices else None
+        rows.append({**row, "label": labels[k], "words": words[k]})
+    return rows

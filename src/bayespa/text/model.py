@@ -202,9 +202,16 @@ class TextModel:
         """How far learning a stream has come; None: no stream is being learned."""
         return self._learned.run
 
-    def without_run(self) -> Self:
-        """Give up the stream that is being learned: another one may follow."""
-        self._learned = replace(self._learned, run=None)
+    def with_run(self, run: dict[str, Any] | None) -> Self:
+        """Say how far another stream has come; None: give up the one that is being learned."""
+        self._learned = replace(self._learned, run=run)
+        return self
+
+    def with_jobs(self, n_jobs: int) -> Self:
+        """Use so many threads, -1 for one a processor; no result depends on it. Something must be learned."""
+        self.estimator.set_params(n_jobs=n_jobs)
+        if isinstance(self.vectorizer, OnlineVocabulary):
+            self.vectorizer.n_jobs = n_jobs
         return self
 
     def __repr__(self) -> str:
@@ -525,9 +532,14 @@ class TextModel:
         known = list(getattr(self.vectorizer, "words", None) or [])[:n_columns]
         return known + [str(column) for column in range(len(known), n_columns)]
 
+    @property
+    def has_topics(self) -> bool:
+        """Whether there are topics, not weights of words alone."""
+        return KINDS[self.kind].fixed.get("decides") != "words"
+
     def topics(self, n_words: int = 10, relevance: float = 1.0) -> list[list[str]]:
         """Return the top words of each topic; with `relevance` below 1 those that tell it apart."""
-        if KINDS[self.kind].fixed.get("decides") == "words":
+        if not self.has_topics:
             raise ValueError(
                 f"a model of kind {self.kind!r} has no topics, only weights of words; see explain"
             )

@@ -100,6 +100,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         ) from error
 
 
+def load_text_model(path: str | os.PathLike[str], jobs: int) -> TextModel:
+    """Load a model that reads texts, to be used by so many threads."""
+    model = load(path)
+    if not isinstance(model, TextModel):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__} without its vocabulary, which cannot read texts; "
+            "save a TextModel, or train with bayespa train"
+        )
+    return model.with_jobs(jobs)
+
+
 def _model(state: Any, content: _Content) -> Any:
     """Return the model that the plain data and the arrays of a file describe."""
     if not isinstance(state, dict):

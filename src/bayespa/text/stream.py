@@ -165,7 +165,7 @@ def learn_stream(
                 # Fewer documents than the first mini-batch takes: the second half of them is predicted first.
                 edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
                 for begin, end in pairwise([*edges, len(chunk)]):
-                    run = _learn(model, chunk[begin:end], counted[begin:end], run)
+                    run = learn_batch(model, chunk[begin:end], counted[begin:end], run)
                 since += len(chunk)
                 if since >= every or (seconds is not None and time.monotonic() - saved >= seconds):
                     save()
@@ -189,8 +189,8 @@ def _sound(model: TextModel, documents: Iterable[Document], problems: Problems |
             problems.add(Problem(document.id, None, message))
 
 
-def _learn(model: TextModel, chunk: list[Document], counted: Counted, run: StreamRun) -> StreamRun:
-    """Learn documents; with them the model publishes how far the stream is, and how well it was predicted."""
+def learn_batch(model: TextModel, chunk: list[Document], counted: Counted, run: StreamRun) -> StreamRun:
+    """Learn a mini-batch; with it the model publishes how far the stream is, and how well it did before."""
     labels = [document.label for document in chunk]
     topics = _topics(model) if model.history.due else {}
     after = run

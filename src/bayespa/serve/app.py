@@ -1,0 +1,119 @@
+"""The application: all routes, behind the guard.
+
+A module with further routes has an `APIRouter`, and a line in `ROUTERS`. Its routes get what they need by
+`bayespa.serve.context`, and say by `require` who may call them. ``/`` and paths under ``/static/`` are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+
+import bayespa
+from bayespa.serve import api, inference_protocol
+from bayespa.serve.batching import Batcher
+from bayespa.serve.context import Context, context, require
+from bayespa.serve.guard import Guard, Limits
+from bayespa.serve.metrics import Metrics
+from bayespa.serve.security import Sessions, Tokens
+from bayespa.serve.service import Busy, Service, Stopped
+from bayespa.serve.writer import Refused
+
+plain = APIRouter()
+ROUTERS = (plain, *api.ROUTERS, inference_protocol.router)
+
+
+def create_app(
+    service: Service, *, tokens: Tokens | None = None, limits: Limits | None = None, threads: int = 2
+) -> Guard:
+    """Return the ASGI application of a running service.
+
+    Parameters
+    ----------
+    service : Service
+    tokens : Tokens, optional
+        Without any, everybody who reaches the service may do everything.
+    limits : Limits, optional
+    threads : int
+        Threads that predict.
+    """
+    limits = limits or Limits()
+    metrics = Metrics(service)
+    batcher = Batcher(service.predict, threads, limits.waiting)
+    sessions = Sessions.kept(service.folder / "session.key")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        batcher.close()
+
+    app = FastAPI(
+        title="bayespa",
+        version=bayespa.__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+    )
+    app.state.context = Context(service, batcher, limits, metrics, tokens, sessions)
+    for router in ROUTERS:
+        app.include_router(router)
+    for kind, handler in (
+        (RequestValidationError, _malformed),
+        (ValidationError, _malformed),
+        (Refused, _refused),
+        (Busy, _busy),
+        (Stopped, _stopped),
+        (OSError, _stopped),
+    ):
+        app.add_exception_handler(kind, handler)
+    return Guard(app, tokens, sessions, limits, metrics)
+
+
+@plain.get("/health")
+async def health(request: Request, response: Response) -> dict[str, Any]:
+    """Say whether the service answers and learns."""
+    service = context(request).service
+    if service.failure is not None:
+        response.status_code = 503
+    return {"learning": service.failure is None, "version": service.published.version}
+
+
+@plain.get("/metrics", dependencies=[require("read")])
+def metrics(request: Request) -> Response:
+    """Return metrics for Prometheus."""
+    return Response(context(request).metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+@plain.get("/openapi.json", dependencies=[require("read")])
+def openapi(request: Request) -> JSONResponse:
+    """Return the description of the service."""
+    return JSONResponse(request.app.openapi())
+
+
+# Errors: what is wrong and where, without what was sent
+
+
+async def _malformed(request: Request, error: Any) -> JSONResponse:
+    problems = [
+        {"where": ".".join(map(str, problem["loc"])), "message": problem["msg"]} for problem in error.errors()
+    ]
+    return JSONResponse({"detail": problems[:20]}, 422)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, 422)
+
+
+async def _busy(request: Request, error: Any) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, 429, {"retry-after": str(error.retry_after)})
+
+
+async def _stopped(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": f"nothing was learned: {error}"}, 503, {"retry-after": "10"})

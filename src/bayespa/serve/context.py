@@ -1,0 +1,59 @@
+"""What routes share: the service, its limits, and who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Depends, HTTPException, Request
+
+from bayespa.serve.batching import Batcher
+from bayespa.serve.guard import Limits
+from bayespa.serve.metrics import Metrics
+from bayespa.serve.security import Principal, Role, Sessions, Tokens
+from bayespa.serve.service import Service
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that routes need, as ``request.app.state.context``."""
+
+    service: Service
+    batcher: Batcher
+    limits: Limits
+    metrics: Metrics
+    tokens: Tokens | None
+    sessions: Sessions
+
+    def require_texts(self, texts: Sequence[str]) -> None:
+        """Refuse too many texts, and texts that are too long."""
+        if len(texts) > self.limits.texts:
+            raise HTTPException(413, f"{len(texts)} texts are too many; {self.limits.texts} is the most")
+        for place, text in enumerate(texts):
+            if len(text) > self.limits.text:
+                what = f"text {place} has {len(text)} characters; {self.limits.text} is the most"
+                raise HTTPException(413, what)
+
+
+def context(request: Request) -> Context:
+    """Return what routes share."""
+    found: Context = request.app.state.context
+    return found
+
+
+def who(request: Request) -> Principal | None:
+    """Return who asks; None: somebody without a token, where none is needed."""
+    principal: Principal | None = request.state.principal
+    return principal
+
+
+def require(role: Role) -> Any:
+    """Return the dependency of a route that only this role may call, or one that may more."""
+
+    async def check(request: Request) -> None:
+        principal = who(request)
+        if principal is None or not principal.may(role):
+            raise HTTPException(403, f"this needs a token of role {role!r}")
+
+    return Depends(check)
