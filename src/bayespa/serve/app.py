@@ -16,17 +16,19 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
 import bayespa
-from bayespa.serve import api, inference_protocol
+from bayespa.serve import api, inference_protocol, page
 from bayespa.serve.batching import Batcher
 from bayespa.serve.context import Context, context, require
 from bayespa.serve.guard import Guard, Limits
 from bayespa.serve.metrics import Metrics
+from bayespa.serve.monitor import StreamWatch
+from bayespa.serve.review import Reviews
 from bayespa.serve.security import Sessions, Tokens
 from bayespa.serve.service import Busy, Service, Stopped
 from bayespa.serve.writer import Refused
 
 plain = APIRouter()
-ROUTERS = (plain, *api.ROUTERS, inference_protocol.router)
+ROUTERS = (plain, *api.ROUTERS, *page.ROUTERS, inference_protocol.router)
 
 
 def create_app(
@@ -48,10 +50,14 @@ def create_app(
     batcher = Batcher(service.predict, threads, limits.waiting)
     sessions = Sessions.kept(service.folder / "session.key")
 
+    watch = StreamWatch(service)
+    reviews = Reviews(service, watch.monitor)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         batcher.close()
+        watch.keep()
 
     app = FastAPI(
         title="bayespa",
@@ -61,7 +67,7 @@ def create_app(
         openapi_url=None,
         lifespan=lifespan,
     )
-    app.state.context = Context(service, batcher, limits, metrics, tokens, sessions)
+    app.state.context = Context(service, batcher, limits, metrics, tokens, sessions, watch, reviews)
     for router in ROUTERS:
         app.include_router(router)
     for kind, handler in (

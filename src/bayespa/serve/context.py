@@ -11,6 +11,8 @@ from fastapi import Depends, HTTPException, Request
 from bayespa.serve.batching import Batcher
 from bayespa.serve.guard import Limits
 from bayespa.serve.metrics import Metrics
+from bayespa.serve.monitor import StreamWatch
+from bayespa.serve.review import Reviews
 from bayespa.serve.security import Principal, Role, Sessions, Tokens
 from bayespa.serve.service import Service
 
@@ -25,6 +27,8 @@ class Context:
     metrics: Metrics
     tokens: Tokens | None
     sessions: Sessions
+    watch: StreamWatch
+    reviews: Reviews
 
     def require_texts(self, texts: Sequence[str]) -> None:
         """Refuse too many texts, and texts that are too long."""

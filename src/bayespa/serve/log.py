@@ -108,6 +108,11 @@ class Log:
             segments = [self._new_segment()]
         self._file = open(segments[-1], "ab", buffering=0)  # noqa: SIM115
 
+    @property
+    def first_seq(self) -> int:
+        """Of the first record that was not trimmed."""
+        return _first(self._segments()[0])
+
     def append(self, records: Sequence[Record]) -> None:
         """Write records; when this returns they are on the disk, all of them."""
         data = memoryview(b"".join([record.to_line() for record in records]))

@@ -14,7 +14,7 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from copy import copy
@@ -257,6 +257,11 @@ class Service:
         """How far of the log the model has come, and how right it was before it learned."""
         return self._run
 
+    def records(self) -> Iterator[Record]:
+        """Yield the documents that the published model has learned, unless the log was trimmed of them."""
+        first = self._log.first_seq
+        return itertools.islice(self._log.read(first - 1), max(0, self.published.version + 1 - first))
+
     def subscribe(self, callback: Callable[[Event], None]) -> None:
         """Call `callback` with every event, in the thread in which it happens: it has to be quick."""
         self._subscribers.append(callback)
@@ -372,12 +377,12 @@ class Service:
         snapshot = copy(model)
         snapshot.answer_counts(counted.counts[:1])  # moments and totals are computed here, not by readers
         self._writer.keep_ids(records)
+        self._tell(LearnedBatch(records[-1].seq, records, before))  # who waits for the news finds it known
         with self._news:
             self.published = Published(records[-1].seq, snapshot)
             self._news.notify_all()
         rate = len(records) / max(time.monotonic() - begin, 1e-6)
         self._rate = max(_SLOWEST_RATE, 0.9 * self._rate + 0.1 * rate)
-        self._tell(LearnedBatch(records[-1].seq, records, before))
 
     def save(self) -> None:
         """Replace the model file by the published model, and trim the log."""

@@ -1,0 +1,306 @@
+"""How a stream goes: accuracy with its interval, calibration, labels and topics over time, and drift.
+
+Predictions are judged when their labels become known, by what was said before they were learned. Labels come
+from three places, which are told apart: *given* with a document, reviewed for a document that was drawn at
+*random*, and reviewed for one that was *chosen* because the model was unsure. The last are harder than the
+stream, so they count neither for accuracy over time, nor for calibration, nor for the alarm.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from bayespa.corpus import Label
+from bayespa.inspect.calibration import Reliability
+from bayespa.serve.drift import Drift
+from bayespa.serve.service import LearnedBatch, Predicted, Service
+from bayespa.text.model import TextModel
+from bayespa.topics.relevance import CONTRAST
+
+Source = Literal["given", "random", "chosen"]
+MOST = 64  # points; when there are more, neighbours become one
+FIRST = 25  # documents of a point at first
+BINS = 10  # of calibration
+Z = 1.959963984540054  # a normal variable is within ± Z with probability 0.95
+
+
+def interval(right: int, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share, of which `right` of n are known.
+
+    >>> low, high = interval(80, 100)
+    >>> round(low, 3), round(high, 3), interval(0, 0)
+    (0.711, 0.867, (0.0, 1.0))
+    """
+    if not n:
+        return 0.0, 1.0
+    share, square = right / n, Z * Z
+    centre = (share + square / (2 * n)) / (1.0 + square / n)
+    half = Z * math.sqrt(share * (1.0 - share) / n + square / (4 * n * n)) / (1.0 + square / n)
+    return centre - half if right else 0.0, centre + half if right < n else 1.0
+
+
+@dataclass
+class Judged:
+    """Predictions that were judged, and those right."""
+
+    n: int = 0
+    right: int = 0
+
+    def add(self, right: bool) -> None:
+        """Count one."""
+        self.n += 1
+        self.right += right
+
+    def summary(self) -> dict[str, Any]:
+        """Return the share that is right, with its interval; null where nothing was judged."""
+        low, high = interval(self.right, self.n)
+        value = self.right / self.n if self.n else None
+        return {"n": self.n, "right": self.right, "value": value, "low": low, "high": high}
+
+
+@dataclass
+class StreamPoint:
+    """What is known of some documents in a row."""
+
+    first: int  # documents before them
+    documents: int = 0
+    judged: Judged = field(default_factory=Judged)
+    labels: Counter[str] = field(default_factory=Counter)  # as predicted
+    topics: Mapping[str, float] = field(default_factory=dict)  # before them: words that each has learned
+
+    def join(self, after: StreamPoint) -> None:
+        """Add the documents that follow."""
+        self.documents += after.documents
+        self.judged = Judged(self.judged.n + after.judged.n, self.judged.right + after.judged.right)
+        self.labels += after.labels
+
+    def summary(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "first": self.first,
+            "documents": self.documents,
+            "accuracy": self.judged.summary(),
+            "labels": dict(sorted(self.labels.items())),
+            "topics": dict(self.topics),
+        }
+
+
+class Monitor:
+    """Watches predictions and what becomes known of them; memory does not grow with the stream.
+
+    Several threads may call.
+
+    Parameters
+    ----------
+    rate : float, default=1e-4
+        Of false alarms, see `bayespa.serve.drift.Drift`.
+
+    Examples
+    --------
+    >>> monitor = Monitor()
+    >>> for n in range(100):
+    ...     monitor.predicted(["a"])
+    ...     monitor.judged({"a": 0.8, "b": 0.2}, "a" if n % 5 else "b", "given")
+    >>> summary = monitor.summary()
+    >>> summary["accuracy"]["given"]["value"], summary["calibration"]["error"] < 1e-9
+    (0.8, True)
+    >>> len(summary["points"]), summary["drift"]["alarms"]
+    (4, [])
+    """
+
+    def __init__(self, rate: float = 1e-4) -> None:
+        self.documents = 0  # predicted
+        self.tallies: dict[str, Judged] = {source: Judged() for source in ("given", "random", "chosen")}
+        self.points: list[StreamPoint] = []
+        self.born: dict[str, int] = {}  # topics, by the documents before them
+        self.alarms: list[int] = []  # by the documents before them
+        self.drift = Drift(rate)
+        self._lock = threading.Lock()
+        self._stride = FIRST
+        self._bins = np.zeros((3, BINS))  # predictions, the sum of their confidences, those right
+
+    def predicted(self, labels: Sequence[str], topics: Callable[[], Mapping[str, float]] = dict) -> None:
+        """Count predictions; now and then `topics` is asked how many words each topic has learned."""
+        if not labels:
+            return
+        with self._lock:
+            self._begin(topics)
+            self.points[-1].documents += len(labels)
+            self.points[-1].labels.update(labels)
+            self.documents += len(labels)
+
+    def _begin(self, topics: Callable[[], Mapping[str, float]]) -> None:
+        """Begin a point, if the last one has all its documents."""
+        if self.points and self.points[-1].documents < self._stride:
+            return
+        if len(self.points) == MOST:
+            for point, after in zip(self.points[::2], self.points[1::2], strict=True):
+                point.join(after)
+            self.points = self.points[::2]
+            self._stride *= 2
+        self.points.append(StreamPoint(self.documents, topics=dict(topics())))
+        for name in self.points[-1].topics:
+            self.born.setdefault(name, self.documents)
+
+    def judged(self, probabilities: Mapping[str, float], label: str, source: Source) -> None:
+        """Count a label that has become known, and what was said of its document before it was learned."""
+        said = max(probabilities, key=lambda name: probabilities[name])
+        right = said == label
+        with self._lock:
+            self.tallies[source].add(right)
+            if source == "chosen":
+                return
+            if not self.points:
+                self.points.append(StreamPoint(self.documents))
+            self.points[-1].judged.add(right)
+            confidence = min(1.0, probabilities[said])
+            self._bins[:, min(int(confidence * BINS), BINS - 1)] += 1.0, confidence, right
+            if self.drift.add(max(0.0, 1.0 - min(1.0, probabilities.get(label, 0.0)))):
+                self.alarms.append(self.documents)
+
+    def summary(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        with self._lock:
+            return self._summary()
+
+    def _summary(self) -> dict[str, Any]:
+        n, sure, right = self._bins
+        full = n > 0
+        some = np.where(full, n, 1.0)
+        groups = Reliability(sure / some, right / some, n.astype(np.int64))
+        return {
+            "documents": self.documents,
+            "accuracy": {source: tally.summary() for source, tally in self.tallies.items()},
+            "calibration": {
+                "error": groups.error if full.any() else None,
+                "bins": [
+                    {
+                        "confidence": float(groups.confidence[i]),
+                        "n": int(n[i]),
+                        "accuracy": Judged(int(n[i]), int(right[i])).summary(),
+                    }
+                    for i in np.flatnonzero(full)
+                ],
+            },
+            "points": [point.summary() for point in self.points],
+            "topics": [{"name": name, "born": born} for name, born in self.born.items()],
+            "drift": {
+                "rate": self.drift.rate,
+                "evidence": self.drift.evidence,
+                "threshold": self.drift.threshold,
+                "judged": self.drift.n,
+                "alarms": list(self.alarms),
+            },
+        }
+
+    def to_state(self) -> dict[str, Any]:
+        """Return plain data for `from_state`."""
+        with self._lock:
+            return self._state()
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "documents": self.documents,
+            "tallies": {source: [tally.n, tally.right] for source, tally in self.tallies.items()},
+            "points": [
+                [p.first, p.documents, p.judged.n, p.judged.right, dict(p.labels), dict(p.topics)]
+                for p in self.points
+            ],
+            "born": self.born,
+            "alarms": self.alarms,
+            "drift": self.drift.to_state(),
+            "stride": self._stride,
+            "bins": self._bins.tolist(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Monitor:
+        """Make the monitor that `to_state` described."""
+        monitor = cls()
+        monitor.documents = state["documents"]
+        monitor.tallies = {source: Judged(*counts) for source, counts in state["tallies"].items()}
+        monitor.points = [
+            StreamPoint(first, documents, Judged(n, right), Counter(labels), topics)
+            for first, documents, n, right, labels, topics in state["points"]
+        ]
+        monitor.born, monitor.alarms = dict(state["born"]), list(state["alarms"])
+        monitor.drift = Drift.from_state(state["drift"])
+        monitor._stride, monitor._bins = state["stride"], np.array(state["bins"])
+        return monitor
+
+
+_TABLE = "CREATE TABLE IF NOT EXISTS monitor (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL)"
+_EVERY = 2.0  # seconds after which what was watched is kept
+
+
+class StreamWatch:
+    """Lets a monitor watch a service, and keeps it in the service's store; a kill loses its last seconds.
+
+    Parameters
+    ----------
+    service : Service
+        That has started.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._kept = service, time.monotonic()
+        with service.store.transaction() as connection:
+            connection.execute(_TABLE)
+            row = connection.execute("SELECT state FROM monitor").fetchone()
+        self.monitor = Monitor() if row is None else Monitor.from_state(json.loads(row[0]))
+        service.subscribe(self._notice)
+
+    def _notice(self, event: Predicted | LearnedBatch) -> None:
+        answers = event.answers
+        if answers.probabilities is None:
+            return  # numbers have none
+        if isinstance(event, Predicted):
+            self._predicted(answers.labels)
+        else:
+            given = [n for n, record in enumerate(event.records) if record.origin == "given"]
+            before = self._service.store.waiting([event.records[n].id for n in given])
+            self._predicted([answers.labels[n] for n in given if event.records[n].id not in before])
+            for n in given:
+                said = dict(zip(answers.class_names, answers.probabilities[n].tolist(), strict=True))
+                self.monitor.judged(said, str(event.records[n].label), "given")
+        if time.monotonic() - self._kept > _EVERY:
+            self.keep()
+
+    def _predicted(self, labels: Sequence[Label]) -> None:
+        self.monitor.predicted(
+            [str(label) for label in labels], lambda: topic_sizes(self._service.published.model)
+        )
+
+    def keep(self) -> None:
+        """Write what was watched to the store."""
+        self._kept = time.monotonic()
+        state = json.dumps(self.monitor.to_state())
+        with self._service.store.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO monitor VALUES (1, ?)", (state,))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was watched, with words of the topics."""
+        found, model = self.monitor.summary(), self._service.published.model
+        words: dict[str, list[str]] = {}
+        if model.has_topics:
+            words = dict(zip(model.estimator.topic_names_, model.topics(3, CONTRAST), strict=True))
+        return {
+            **found,
+            "topics": [{**topic, "words": words.get(topic["name"], [])} for topic in found["topics"]],
+        }
+
+
+def topic_sizes(model: TextModel) -> dict[str, float]:
+    """Return the topics of a model, and how many words each has learned; none of a model without topics."""
+    if not model.has_topics:
+        return {}
+    return dict(zip(model.estimator.topic_names_, model.estimator.topic_sizes_.tolist(), strict=True))

@@ -1,0 +1,364 @@
+"""Reviews: documents that a person is asked about, what they answer, and how it is kept.
+
+Documents wait in the service's store once they were predicted. An answer is first kept in a table of the same
+database, then learned by the service's learn call, under an id made of the prediction's. So a call that is
+made again changes nothing, and a service that was killed between the two learns the label when it is back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from bayespa.serve.monitor import Judged, Monitor, Source
+from bayespa.serve.queue import ReviewQueue, uncertainty
+from bayespa.serve.service import LearnedBatch, Predicted, Published, Service
+from bayespa.serve.writer import Labelled
+
+SHOWN_LABELS, SHOWN_TOPICS = 5, 4  # of a document
+PATIENCE = 10.0  # seconds to wait until a label is learned
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS reviews (
+    id TEXT PRIMARY KEY, number INTEGER NOT NULL, text TEXT NOT NULL, at_random INTEGER NOT NULL,
+    person TEXT NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, label TEXT, learned INTEGER NOT NULL,
+    predicted TEXT NOT NULL, probability REAL NOT NULL, version INTEGER NOT NULL, time REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS leases (
+    id TEXT PRIMARY KEY, person TEXT NOT NULL, until REAL NOT NULL, turn INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+class NotYours(ValueError):
+    """A document that does not wait for this person: another has it, or it was answered."""
+
+
+class Answer(NamedTuple):
+    """What a person has answered about a document."""
+
+    id: str
+    number: int  # of the document's arrival
+    text: str
+    at_random: bool
+    person: str
+    turn: int  # counts answers
+    state: str  # "reviewed", "skipped" or "undone"
+    label: str | None  # the last one given
+    learned: int  # how many different labels of it were learned; each has an id of its own
+    predicted: str  # before a label of it was learned
+    probability: float  # of what was predicted
+    version: int  # of the model that predicted
+    time: float  # seconds since the epoch
+
+    @property
+    def learn_id(self) -> str:
+        """The id under which its label is learned."""
+        return self.id if self.learned == 1 else f"{self.id}~{self.learned}"
+
+
+class Reviews:
+    """The queue of a service and the answers to it; several threads may call.
+
+    Parameters
+    ----------
+    service : Service
+        That has started.
+    monitor : Monitor
+        Judges predictions by the labels that people give.
+    share : float, default=0.2
+        Of documents that are drawn at random.
+    clock : callable
+        Returns seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        monitor: Monitor,
+        *,
+        share: float = 0.2,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.service, self.monitor, self._clock = service, monitor, clock
+        self._lock = threading.Lock()
+        self._texts: dict[str, str] = {}  # of documents in the queue
+        self._fetched = 0  # the number of the last of them
+        self._scored = -1  # the version of the model that they are ordered by
+        self._gone: list[str] = []  # ids whose label was given
+        with service.store.transaction() as connection:
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            handed, self._turn = connection.execute(
+                "SELECT count(*), coalesce(max(turn), 0) FROM reviews"
+            ).fetchone()
+            connection.execute("DELETE FROM leases WHERE id NOT IN (SELECT id FROM waiting)")
+            leases = connection.execute(
+                "SELECT number, waiting.id, text, person, until, turn FROM leases JOIN waiting USING (id)"
+            ).fetchall()
+        self.queue = ReviewQueue(share, handed=handed)
+        for number, id, text, person, until, turn in leases:
+            self._texts[id] = text
+            self.queue.back(id, number, person, until, turn)
+        service.subscribe(self._notice)
+        known = service.store.learned([answer.learn_id for answer in self._answers("reviewed")])
+        for answer in self._answers("reviewed"):
+            if answer.learn_id not in known:  # killed before it was learned
+                self._learn(answer)
+
+    def _notice(self, event: Predicted | LearnedBatch) -> None:
+        if isinstance(event, LearnedBatch):
+            self._gone += [record.id for record in event.records if record.origin == "given"]
+
+    # What waits
+
+    def next(self, person: str, n: int) -> list[dict[str, Any]]:
+        """Lease n documents to a person, each with what the model says of it and why."""
+        published = self.service.published
+        with self._lock:
+            self._refresh(published)
+            items = self.queue.next(person, n, self._clock())
+            with self.service.store.transaction() as connection:
+                leases = [(item.id, item.person, item.until, item.turn) for item in items]
+                connection.executemany("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", leases)
+            texts = [self._texts[item.id] for item in items]
+        return [
+            {
+                "id": item.id,
+                "drawn": "random" if item.at_random else "uncertain",
+                **described(published, text),
+            }
+            for item, text in zip(items, texts, strict=True)
+        ]
+
+    def _refresh(self, published: Published) -> None:
+        """Fetch documents that have come, drop those whose label was given, and let the model order them."""
+        rows = self._waiting(self._fetched, self.queue.most)
+        for number, id, text in rows:
+            self._fetched = number
+            if id not in self._texts:
+                self._texts[id] = text
+                self.queue.add(id, number, 0.0)
+        gone, self._gone = self._gone, []
+        for id in gone:
+            self.queue.remove(id)
+        self._texts = {id: self._texts[id] for id in self.queue.items}
+        if self._texts and (rows or published.version != self._scored):
+            probabilities = published.model.predict_proba(list(self._texts.values()))
+            self.queue.rescore(dict(zip(self._texts, uncertainty(probabilities).tolist(), strict=True)))
+        self._scored = published.version
+
+    def _waiting(self, after: int, most: int) -> list[tuple[int, str, str]]:
+        """Return number, id and text of the last documents without answer or label, in their order."""
+        with self.service.store.transaction() as connection:
+            rows = connection.execute(
+                "SELECT number, id, text FROM waiting WHERE number > ? "
+                "AND id NOT IN (SELECT id FROM learned) AND id NOT IN (SELECT id FROM reviews) "
+                "ORDER BY number DESC LIMIT ?",
+                (after, most),
+            ).fetchall()
+        return rows[::-1]
+
+    # Answers
+
+    def label(self, person: str, id: str, label: str) -> dict[str, Any]:
+        """Learn the label that a person gives; return what the model said of it before, and says now."""
+        published = self.service.published
+        with self._lock:
+            answer = self._answered(id)
+            new = answer is None or answer.state != "reviewed" or answer.label != label
+            if new:
+                answer = self._answer(person, id, "reviewed", label, published)
+        assert answer is not None
+        before = said(published, answer.text)
+        if new and answer.learned == 1:
+            self.monitor.judged(before, label, "random" if answer.at_random else "chosen")
+        version = self._learn(answer)
+        after = said(self.service.published, answer.text)
+        return {
+            "id": id,
+            "action": "label",
+            "label": label,
+            "predicted": answer.predicted,
+            "before": before.get(label, 0.0),
+            "after": after.get(label, 0.0),
+            "version": version,
+        }
+
+    def skip(self, person: str, id: str) -> dict[str, Any]:
+        """Leave a document out: nobody is asked about it again."""
+        published = self.service.published
+        with self._lock:
+            answer = self._answered(id)
+            if answer is None or answer.state != "skipped":
+                self._answer(person, id, "skipped", None, published)
+        return {"id": id, "action": "skip"}
+
+    def undo(self, person: str, id: str) -> dict[str, Any]:
+        """Give a document back to the person who answered; what was learned of it stays learned."""
+        with self._lock:
+            answer = self._answered(id)
+            if answer is None or answer.person != person:
+                raise NotYours(f"there is no answer of yours to document {id!r}")
+            if answer.state != "undone":
+                self._keep(answer._replace(state="undone"))
+                self._texts[id] = answer.text
+                self.queue.back(id, answer.number, person, self._clock() + self.queue.lease)
+        return {"id": id, "action": "undo"}
+
+    def _answer(self, person: str, id: str, state: str, label: str | None, published: Published) -> Answer:
+        """Keep an answer to a document that waits for this person."""
+        item, before = self.queue.items.get(id), self._answered(id)
+        if item is None or (item.person != person and item.until > self._clock()):
+            raise NotYours(f"document {id!r} does not wait for you: it was answered, or another has it")
+        self._turn += 1
+        if before is None:
+            probabilities = said(published, self._texts[id])
+            best = max(probabilities, key=lambda name: probabilities[name])
+            before = Answer(
+                id,
+                item.number,
+                self._texts[id],
+                item.at_random,
+                person,
+                self._turn,
+                state,
+                None,
+                0,
+                best,
+                probabilities[best],
+                published.version,
+                0.0,
+            )
+        answer = before._replace(
+            person=person,
+            turn=self._turn,
+            state=state,
+            label=label or before.label,
+            learned=before.learned + (label is not None and label != before.label),
+            time=self._clock(),
+        )
+        self._keep(answer)
+        self.queue.remove(id)
+        return answer
+
+    def _learn(self, answer: Answer) -> int:
+        """Let the service learn an answer, unless it has; return the version of the model that knows it."""
+        one = Labelled(answer.text, answer.label, answer.learn_id, "reviewed")
+        entry = self.service.learn([one], at_once=True).result(PATIENCE)[0]
+        self.service.wait_for(entry.seq, PATIENCE)
+        return entry.seq
+
+    def _keep(self, answer: Answer) -> None:
+        with self.service.store.transaction() as connection:
+            connection.execute(
+                f"INSERT OR REPLACE INTO reviews ({', '.join(Answer._fields)}) "
+                f"VALUES ({', '.join('?' * len(Answer._fields))})",
+                answer,
+            )
+            connection.execute("DELETE FROM leases WHERE id = ?", (answer.id,))
+
+    def _answered(self, id: str) -> Answer | None:
+        return next(self._select("WHERE id = ?", id), None)
+
+    def _answers(self, state: str) -> Iterator[Answer]:
+        """Yield the answers of a state, in their order."""
+        return self._select("WHERE state = ? ORDER BY turn", state)
+
+    def _select(self, where: str, *values: str) -> Iterator[Answer]:
+        with self.service.store.transaction() as connection:
+            rows = connection.execute(f"SELECT {', '.join(Answer._fields)} FROM reviews {where}", values)
+            found = rows.fetchall()
+        for row in found:
+            yield Answer(*row)._replace(at_random=bool(row[3]))
+
+    # What came of it
+
+    def tallies(self) -> dict[Source, Judged]:
+        """Return how often predictions were right: of documents drawn at random, and of chosen ones."""
+        with self.service.store.transaction() as connection:
+            rows = connection.execute(
+                "SELECT at_random, count(*), sum(predicted = label) FROM reviews WHERE state = 'reviewed' "
+                "GROUP BY at_random"
+            ).fetchall()
+        found = {bool(at_random): Judged(n, right) for at_random, n, right in rows}
+        return {"random": found.get(True, Judged()), "chosen": found.get(False, Judged())}
+
+    def export(self) -> Iterator[dict[str, Any]]:
+        """Yield all documents whose label is known or predicted, told apart by `origin`."""
+        for answer in self._answers("reviewed"):
+            yield {
+                "id": answer.id,
+                "text": answer.text,
+                "label": answer.label,
+                "origin": "reviewed",
+                "drawn": "random" if answer.at_random else "uncertain",
+                "predicted": answer.predicted,
+                "probability": answer.probability,
+                "version": answer.version,
+                "time": answer.time,
+            }
+        for record in self.service.records():
+            if record.origin == "given":
+                yield {"id": record.id, "text": record.text, "label": record.label, "origin": "given"}
+        published = self.service.published
+        for _, id, text in self._waiting(0, 100_000):
+            probabilities = said(published, text)
+            best = max(probabilities, key=lambda name: probabilities[name])
+            yield {
+                "id": id,
+                "text": text,
+                "label": best,
+                "origin": "predicted",
+                "probability": probabilities[best],
+                "version": published.version,
+            }
+
+    def summary(self, person: str) -> dict[str, Any]:
+        """Return numbers of documents and answers, and the last answer of a person, which they may undo."""
+        with self.service.store.transaction() as connection:
+            states = dict(connection.execute("SELECT state, count(*) FROM reviews GROUP BY state").fetchall())
+            last = connection.execute(
+                "SELECT id, state, label FROM reviews WHERE person = ? AND state != 'undone' "
+                "ORDER BY turn DESC LIMIT 1",
+                (person,),
+            ).fetchone()
+        return {
+            "waiting": len(self.queue.items),
+            "reviewed": states.get("reviewed", 0),
+            "skipped": states.get("skipped", 0),
+            "share": self.queue.share,
+            "accuracy": self.tallies()["random"].summary(),
+            "last": None if last is None else {"id": last[0], "state": last[1], "label": last[2]},
+        }
+
+
+def said(published: Published, text: str) -> dict[str, float]:
+    """Return the probability of each class."""
+    probabilities = published.model.predict_proba([text])[0].tolist()
+    return dict(zip(published.model.class_names, probabilities, strict=True))
+
+
+def described(published: Published, text: str) -> dict[str, Any]:
+    """Return a text with what a model says of it: the most probable labels, and what speaks for the first."""
+    probabilities = said(published, text)
+    order = sorted(probabilities, key=lambda name: -probabilities[name])
+    why = published.model.explain(text, order[0])
+    return {
+        "text": text,
+        "version": published.version,
+        "label": order[0],
+        "labels": [{"label": name, "probability": probabilities[name]} for name in order[:SHOWN_LABELS]],
+        "words": [[word.word, word.contribution] for word in why.words],
+        "topics": [
+            {
+                "name": topic.name,
+                "share": topic.share,
+                "contribution": topic.contribution,
+                "words": list(topic.words),
+            }
+            for topic in why.topics[:SHOWN_TOPICS]
+        ],
+    }
