@@ -31,7 +31,7 @@ from bayespa.cli import main
 main()
 """
 PROGRAM = [sys.executable, "-c", START]
-PATIENCE = 120  # seconds
+PATIENCE = 900  # seconds: also of a busy machine only a hang takes longer
 FAST = [
     "--topics",
     "4",

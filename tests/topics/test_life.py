@@ -140,7 +140,9 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_life(kind):
+def test_life(kind, monkeypatch):
+    monkeypatch.setattr("bayespa.topics.estimator.IN_ALL", 120)  # so many passes over few documents
+    monkeypatch.setattr("bayespa.topics.estimator.PER_TASK", 40)
     case = type(kind, (Life,), {"kind": kind}).TestCase
     case.settings = settings(
         max_examples=30,

@@ -408,8 +408,9 @@ def _require_flat(value: Any) -> None:
             for inner in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
             if isinstance(inner, dict | list)
         ]
-    if level:
-        raise ValueError(f"values lie in more than {_MOST_LEVELS} others")
+        if not level:
+            return
+    raise ValueError(f"values lie in more than {_MOST_LEVELS} others")
 
 
 def _no_constant(name: str) -> None:

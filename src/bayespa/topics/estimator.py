@@ -492,7 +492,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
             "_version": state.version,
             "_n_steps": state.n_steps,
             "n_documents_seen_": state.n_examples,
-            "objective_": learned.losses.tolist(),
+            "objective_": np.array(learned.losses.tolist(), np.float64),
             "_key": learned.key,
             "n_features_in_": learned.features.n,
             **({} if names is None else {"feature_names_in_": names}),
@@ -523,6 +523,8 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         for name, count in counted.items():
             require_number(name, count, 0, 2**53, whole=True)
         require_number("_key", key, 0, 2**64 - 1, whole=True)
+        if isinstance(losses, np.ndarray) and losses.dtype == np.float64 and losses.ndim == 1:
+            losses = losses.tolist()  # files of earlier versions have a list
         if not isinstance(losses, list) or not all(isinstance(loss, float | int) for loss in losses):
             raise ValueError("objective_ must be a list of numbers")
         if not isinstance(posterior, Joint):
