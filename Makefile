@@ -18,13 +18,16 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest coverage check-all lint lock same-bits wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
+.PHONY: help demo serve test lowest coverage check-all lint lock same-bits wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(VENV)/.extra-plot  ## learn 20 arXiv categories from a stream and write demo-output/report.html
 	$(BIN)/bayespa demo $(ARGS)
+
+serve: $(VENV)/.extra-serve  ## serve arXiv abstracts that arrive as a stream, with a page to review them: http://localhost:8000/
+	$(BIN)/python -m bayespa.serve.demo $(ARGS)
 
 test: $(VENV)/.extra-test  ## run the whole test suite
 	$(BIN)/pytest -n $(CORES) $(ARGS)
@@ -91,7 +94,7 @@ examples: $(VENV)/.extra-test  ## run the notebooks of examples/ again and keep 
 	$(BIN)/python tools/notebooks.py examples/*.ipynb
 
 clean:  ## remove everything that was built
-	rm -rf $(VENV) .venv-bench .venv-lowest build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .venv-lowest build dist demo-output serve-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools benchmarks docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment, in stamp files: a step runs again only when what it depends on has changed.

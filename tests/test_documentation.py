@@ -10,7 +10,7 @@ import bayespa
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-DRAWN_BY_TOOLS = {"architecture.svg", "ways.svg"}
+DRAWN_BY_TOOLS = {"architecture.svg", "ways.svg", "serve-review.png", "serve-phone.png", "serve-stream.png"}
 
 
 @pytest.fixture(params=PAGES, ids=lambda page: str(page.relative_to(ROOT)))

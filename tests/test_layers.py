@@ -20,7 +20,7 @@ LAYERS = [
     ["linear", "topics", "corpus"],
     ["datasets", "text"],
     [""],  # the package itself: the names that users import
-    ["inspect"],
+    ["inspect", "mlflow"],
     ["reproduce", "serve"],
     ["cli"],
 ]

@@ -80,7 +80,7 @@ def press_and_wait(page, key):
     """Press a key, and wait for another document."""
     before = page.run(SHOWN)
     page.press(key)
-    page.wait(f"{SHOWN} !== {json.dumps(before)}")
+    page.wait(f"{SHOWN} && {SHOWN} !== {json.dumps(before)}")
     return before
 
 

@@ -8,8 +8,7 @@ maximal inequality for submartingales P(R reaches c within n documents) <= n / c
 
 An old past says little about a model that has learned since. So there are two references, each restarted
 every 2 * `span` documents, one `span` after the other. With c = 2 / `rate` for each, the probability of a
-false alarm within n documents is at most n * `rate`. A model that gets better only makes alarms rarer: bets
-are one-sided.
+false alarm within n documents is at most n * `rate`. Bets are one-sided: a model that gets better loses them.
 """
 
 from __future__ import annotations

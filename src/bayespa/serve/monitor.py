@@ -28,7 +28,7 @@ from bayespa.topics.relevance import CONTRAST
 
 Source = Literal["given", "random", "chosen"]
 MOST = 64  # points; when there are more, neighbours become one
-FIRST = 25  # documents of a point at first
+FIRST = 50  # documents of a point at first
 BINS = 10  # of calibration
 Z = 1.959963984540054  # a normal variable is within ± Z with probability 0.95
 
@@ -114,7 +114,7 @@ class Monitor:
     >>> summary["accuracy"]["given"]["value"], summary["calibration"]["error"] < 1e-9
     (0.8, True)
     >>> len(summary["points"]), summary["drift"]["alarms"]
-    (4, [])
+    (2, [])
     """
 
     def __init__(self, rate: float = 1e-4) -> None:

@@ -116,6 +116,13 @@ class Database:
                     found[id_] = row[0]
         return found
 
+    @property
+    def arrived(self) -> int:
+        """Predictions that were kept so far."""
+        with self._lock:
+            (number,) = self._connection.execute("SELECT coalesce(max(number), 0) FROM waiting").fetchone()
+        return int(number)
+
     def sync(self) -> None:
         """Make sure that all of it is on the disk."""
         with self._lock:

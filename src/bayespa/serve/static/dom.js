@@ -24,7 +24,7 @@ function fill(made, attributes, children) {
 
 export const count = (number) => number.toLocaleString("en");
 export const percent = (share) =>
-  share > 0.995 && share < 1 ? "> 99 %" : share > 0 && share < 0.005 ? "< 1 %" : `${Math.round(100 * share)} %`;
+  share > 0.995 && share < 1 ? ">\u00a099\u00a0%" : share > 0 && share < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
 export const signed = (number) => `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(2)}`;
 
 const FOR = 0.15, AGAINST = 0.3; // of the strongest word's weight: what is below is not marked

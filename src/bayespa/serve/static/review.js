@@ -124,9 +124,9 @@ export function open(page) {
     shownId = item?.id;
     finder.close();
     if (!item) {
-      view.replaceChildren(element("h1.hidden", {}, "Review"), element("p.empty", {}, summary
+      view.replaceChildren(element("h1.hidden", {}, "Review"), changeLine(), element("p.empty", {}, summary && !outbox.all().length
         ? "Nothing waits for review. Documents come here as the service predicts them; this page looks again by itself."
-        : "One moment …"), changeLine(), foot());
+        : "One moment …"), foot());
       clearTimeout(timer);
       timer = setTimeout(() => send().then(draw), AGAIN);
       return;
@@ -134,6 +134,7 @@ export function open(page) {
     const hadFocus = view.contains(document.activeElement);
     view.replaceChildren(
       element("h1.hidden", {}, "Review"),
+      changeLine(),
       element("div.review", {},
         element("section.verdict", { "aria-label": "Prediction" },
           element("p.said", {}, item.label),
@@ -153,7 +154,6 @@ export function open(page) {
             action: () => answer("label", row.label),
           }))),
           item.topics.length ? element("section", {}, element("h2", {}, "Topics, and what they add"), topicsSaid(item.topics)) : null)),
-      changeLine(),
       foot());
     scrollTo(0, 0);
     if (hadFocus || document.activeElement === document.body) view.querySelector(".action.main").focus({ preventScroll: true });

@@ -10,20 +10,28 @@ const MOST_ROWS = 24; // of strips
 export function open(page) {
   let timer = null;
   let gone = false;
+  let stream = null;
   const view = element("div.view", {}, element("h1", {}, "Stream"), element("p.muted", {}, "One moment …"));
   page.show(view);
 
+  function draw() {
+    if (gone || !stream || view.contains(document.activeElement?.closest("summary") ?? document)) return;
+    const opened = [...view.querySelectorAll("details")].map((one) => one.open);
+    view.replaceChildren(...parts(stream));
+    [...view.querySelectorAll("details")].forEach((one, i) => { one.open = opened[i] ?? false; });
+  }
+
   async function look() {
     try {
-      const stream = await page.call("/api/v1/stream");
-      const opened = [...view.querySelectorAll("details")].map((one) => one.open);
-      if (!gone && !view.contains(document.activeElement?.closest("summary") ?? document)) view.replaceChildren(...parts(stream));
-      [...view.querySelectorAll("details")].forEach((one, i) => { one.open = opened[i] ?? false; });
+      stream = await page.call("/api/v1/stream");
+      draw();
     } catch { /* the bar says it */ }
     if (!gone) timer = setTimeout(look, EVERY);
   }
+
+  addEventListener("resize", draw);
   look();
-  return { leave() { gone = true; clearTimeout(timer); } };
+  return { leave() { gone = true; clearTimeout(timer); removeEventListener("resize", draw); } };
 }
 
 function parts(stream) {
@@ -37,7 +45,7 @@ function parts(stream) {
   return [
     element("div.lead", {}, element("h1", {}, "Stream"),
       element("p.muted", {}, "Every number is about predictions made before their label was learned.",
-        accuracy.chosen.n ? ` Of the ${count(accuracy.chosen.n)} documents chosen because the model was unsure, ${percent(accuracy.chosen.value)} were right; they are harder than the stream and do not count here.` : "")),
+        accuracy.chosen.n ? ` Documents that were chosen because the model was unsure are harder than the stream and do not count: of ${count(accuracy.chosen.n)} it had ${count(accuracy.chosen.right)} right.` : "")),
     element("dl.facts", {}, facts.map(([name, value, note]) => element("div", {},
       element("dt", {}, name), element("dd", {}, value, note ? element("small", {}, note) : null)))),
     alarm(stream),
