@@ -5,13 +5,19 @@ and the index of the step, which may be computed anywhere. `apply` adds that and
 or not at all. Online learning, batch learning, several passes, forgetting: each is a way to feed or add
 statistics, and all of it is in this file. To learn a model of your own, write a class with a method `propose`
 (see `Learner`) and hand it to `learn`.
+
+**A lag** lets several mini-batches be learned at once. With a lag of L, mini-batch b is proposed under the
+posterior that has the mini-batches up to b - L, and statistics are added in the order of b. The lag is a part
+of the model: whoever computes the proposals, in whatever order and how often, the bits are the same. With a
+lag of 1 there is one proposal at a time. See `Flight`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -89,6 +95,136 @@ class Learner(Protocol[P_contra, B_contra, S]):
         """
 
 
+@runtime_checkable
+class InOrder(Protocol):
+    """A model that does more than propose, for the sake of a lag and of steps that are made elsewhere."""
+
+    n_iterations: int  # `Step.n_steps` of every step
+
+    def near(self, posterior: Any, batch: Any) -> tuple[Any, Any]:
+        """Return what `propose` needs of a posterior and of a batch: that is sent to whoever proposes."""
+
+    def finish(self, posterior: Any, batch: Any, found: Any, index: int, before: Any = None) -> Any:
+        """Return the step of which `found` was proposed, where it is added: with what is learned in order.
+
+        The posterior has all mini-batches before this one.
+        """
+
+
+class Future(Protocol):
+    """A result to come."""
+
+    def result(self) -> Any:
+        """Wait for it; raise what its computation has raised."""
+
+
+class Executor(Protocol):
+    """Whoever computes steps: `HERE`, pools of `concurrent.futures`, `bayespa.workers.Workers`."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future:
+        """Begin to compute a pure function."""
+
+
+class Done:
+    """A result that is there, or the exception in its place."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self._error: Exception | None = None
+        try:
+            self._value = function(*arguments)
+        except Exception as error:
+            self._error = error
+
+    def result(self) -> Any:
+        """Return it, or raise the exception."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class InThisThread:
+    """Computes at once."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Done:
+        """Compute a function now; what it raises is raised when its result is asked for."""
+        return Done(function, *arguments)
+
+
+HERE = InThisThread()
+
+
+def lag_of(lag: int, index: int) -> int:
+    """Return the lag of mini-batch `index`, from 0: it grows, for the first documents teach the most.
+
+    >>> [lag_of(8, index) for index in (0, 7, 8, 31, 32, 1000)]
+    [1, 1, 2, 7, 8, 8]
+    """
+    return min(lag, max(1, index // 4))
+
+
+@dataclass(frozen=True)
+class _Proposed:
+    """A step that is being computed."""
+
+    model: Any
+    batch: Any
+    index: int
+    before: Before[Any] | None
+    future: Future
+    n_steps: int
+
+
+class Flight(Generic[P]):
+    """Steps that are being computed, in the order in which they will be added.
+
+    A mini-batch is launched when the posterior is current that it is to be proposed under, so nobody has to
+    keep an older one. What is learned in order, such as weights of words that overshoot if several
+    mini-batches correct one mistake, a model learns where it is added: in `InOrder.finish`.
+    """
+
+    def __init__(self, executor: Executor = HERE, lag: int = 1) -> None:
+        if lag < 1:
+            raise ValueError(f"lag is {lag}; it must be at least 1, where a mini-batch waits for no other")
+        self._executor, self._lag = executor, lag
+        self._steps: deque[_Proposed] = deque()
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def room(self, version: int) -> bool:
+        """Return whether the next mini-batch may be launched now that so many were added."""
+        return len(self._steps) < lag_of(self._lag, version + len(self._steps))
+
+    def launch(
+        self,
+        model: Learner[P, Any, Any],
+        state: State[P],
+        batch: Any,
+        before: Before[Any] | None = None,
+        needed: tuple[Any, Any] | None = None,
+    ) -> None:
+        """Begin to compute what a mini-batch adds, under the posterior of `state`.
+
+        `needed` is what `InOrder.near` returns, of a posterior that has yet to make room for the batch.
+        """
+        n_steps = 1
+        if isinstance(model, InOrder):
+            needed, n_steps = needed or model.near(state.posterior, batch), model.n_iterations
+        index = state.n_steps + sum(step.n_steps for step in self._steps)
+        future = self._executor.submit(model.propose, *(needed or (state.posterior, batch)), index, before)
+        self._steps.append(_Proposed(model, batch, index, before, future, n_steps))
+
+    def land(self, state: State[P], *, again: bool = False) -> tuple[State[P], Step[Any]]:
+        """Return the state that has learned the oldest mini-batch under way, and its step."""
+        now = self._steps[0]
+        step = now.future.result()
+        if isinstance(now.model, InOrder):
+            step = now.model.finish(state.posterior, now.batch, step, now.index, now.before)
+        state = apply(state, step, now.before, again=again)
+        self._steps.popleft()
+        return state, step
+
+
 @dataclass(frozen=True)
 class Round(Generic[P, S]):
     """The state after a round, for progress reports, checkpoints and plots."""
@@ -139,6 +275,8 @@ def rounds(
     tol: float = 0.0,
     replaces: bool = True,
     guesses: Sequence[Step[S]] = (),
+    lag: int = 1,
+    executor: Executor = HERE,
 ) -> Iterator[Round[P, S]]:
     """Learn mini-batch after mini-batch, and yield the state after each one.
 
@@ -165,6 +303,11 @@ def rounds(
     guesses : sequence of Step
         Guesses of what the first mini-batches add, which the posterior has; each is replaced when its turn
         comes. Until then nothing is forgotten.
+    lag : int
+        L: mini-batch b is proposed under the posterior with the mini-batches up to b - L, or fewer while
+        little was learned (see `lag_of`). 1: with all before it. A pass ends before the next begins.
+    executor : Executor
+        Whoever computes proposals; no result depends on it.
 
     Yields
     ------
@@ -199,25 +342,60 @@ def rounds(
     taught = list(guesses)  # by each batch when it was learned last
     n_examples, objective_before = 0, float("nan")
     for pass_index in range(n_passes):
-        objective = 0.0
-        for batch_index, batch in enumerate(batches):
-            before = None
-            if replaces and batch_index < len(taught):
-                before = Before(taught[batch_index], kept=n_batches == 1 or pass_index == 0)
-            elif discount < 1.0 and prior is not None:
+        objective, batch_index, launched = 0.0, 0, 0
+        flight, source = Flight[P](executor, lag), Feed(batches)
+        while len(flight) or source.more():
+            again = replaces and batch_index < len(taught)
+            if discount < 1.0 and prior is not None and not again:
                 state = replace(state, posterior=state.posterior.discounted(discount, prior))
-            step = model.propose(state.posterior, batch, state.n_steps, before)
-            state = apply(state, step, before, again=pass_index > 0)
-            if before is not None:
+            while flight.room(state.version) and source.more():
+                before = None
+                if replaces and launched < len(taught):
+                    before = Before(taught[launched], kept=n_batches == 1 or pass_index == 0)
+                flight.launch(model, state, source.take(), before)
+                launched += 1
+            state, step = flight.land(state, again=pass_index > 0)
+            if again:
                 taught[batch_index] = step
             elif replaces and n_passes > 1:
                 taught.append(step)
             n_examples += step.n_examples
             objective += step.objective
             yield Round(state, step, pass_index, batch_index, n_batches, n_examples)
+            batch_index += 1
+        source.check()
         if abs(objective - objective_before) < tol * abs(objective_before):
             return
         objective_before = objective
+
+
+class Feed:
+    """Mini-batches, each read when it is asked for; an error waits until what was read before is learned."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = iter(batches)
+        self._next: list[Any] = []
+        self._error: Exception | None = None
+
+    def more(self) -> bool:
+        """Return whether there is another one."""
+        if not self._next and self._error is None:
+            try:
+                self._next = [next(self._batches)]
+            except StopIteration:
+                pass
+            except Exception as error:
+                self._error = error
+        return bool(self._next)
+
+    def take(self) -> Any:
+        """Return the next one."""
+        return self._next.pop()
+
+    def check(self) -> None:
+        """Raise the error that reading has met."""
+        if self._error is not None:
+            raise self._error
 
 
 @dataclass(frozen=True)
@@ -254,7 +432,7 @@ def learn(
         Each is called with the `Round` after every mini-batch; a callback that returns True stops the
         learning.
     **options
-        `n_passes`, `discount`, `prior`, `tol`, `replaces` and `guesses` of `rounds`.
+        `n_passes`, `discount`, `prior`, `tol`, `replaces`, `guesses`, `lag` and `executor` of `rounds`.
 
     Returns
     -------

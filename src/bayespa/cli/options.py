@@ -24,6 +24,7 @@ ELSEWHERE = {  # parameters of estimators that are not for --set
     "n_passes": "documents are learned as they are read, in one pass. Several passes are for fit in Python",
     "random_state": "use --seed",
     "n_jobs": "use --jobs",
+    "lag": "use --lag",
     "verbose": "progress is shown on a terminal, and every few seconds elsewhere",
     "expert": "name its parameters themselves, as in --set n_sweeps=8",
 }

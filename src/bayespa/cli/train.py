@@ -38,6 +38,12 @@ _LEARNING = (
         metavar="S",
         help="Save after S seconds, too.  [default: 60 for '-', else never]",
     ),
+    click.option(
+        "--lag",
+        type=click.IntRange(1, 1024),
+        metavar="L",
+        help="Mini-batches learned at once, each under what was known when it began.  [default: 1]",
+    ),
     click.option("--resume", is_flag=True, help="Go on from the checkpoint of a run that broke off, if any."),
     click.option(
         "--wait/--no-wait",
@@ -140,6 +146,7 @@ def train(
     buffer: int | None,
     checkpoint_every: int,
     seconds: float | None,
+    lag: int | None,
     resume: bool,
     wait: bool,
     seed: int,
@@ -183,6 +190,8 @@ def train(
         "max-words": max_words,
         "ngrams": ngrams,
         "batch-size": batch_size,
+        "lag": lag,
+        **({} if lag is None else {"checkpoint-every": checkpoint_every}),  # then the result depends on it
         "shuffle": buffer,
         "seed": seed,
         "set": settings,
@@ -204,9 +213,12 @@ def train(
                 parameters["n_topics"] = topics
             if batch_size is not None:
                 parameters["batch_size"] = batch_size
+            if lag is not None:
+                parameters["lag"] = lag
             words = None if start.bags(inputs, source.format) else (stop_words, min_count, max_words, ngrams)
             model = start.new_model(kind, source, classes, parameters, words)
-        job = Job(model, source, path, checkpoint, checkpoint_every, seconds, started)
+        every = started.get("checkpoint-every", checkpoint_every)
+        job = Job(model, source, path, checkpoint, every, seconds, started)
         job.run(inputs, start.mixed(source.documents(inputs), started), started["batch-size"], as_json)
         checkpoint.unlink(missing_ok=True)
 
@@ -238,6 +250,7 @@ def update(
     buffer: int | None,
     checkpoint_every: int,
     seconds: float | None,
+    lag: int | None,
     resume: bool,
     wait: bool,
     seed: int,
@@ -275,6 +288,8 @@ def update(
             "command": "update",
             "inputs": list(inputs),
             "batch-size": batch_size,
+            "lag": lag,
+            **({} if lag is None else {"checkpoint-every": checkpoint_every}),
             "shuffle": buffer,
             "seed": seed,
             **source.described(),
@@ -284,10 +299,17 @@ def update(
             model, started = found
             source = Reading.again(options, started)
         else:
+            if stream and lag is not None and lag > 1:
+                raise click.UsageError(
+                    f"--lag {lag} is for files: from '-' documents are learned as they come; leave it out"
+                )
+            if stream or lag is not None:
+                model.estimator.set_params(lag=lag or 1)
             look = source.look(inputs) if buffer is None else None
             started["mix"] = start.mixing(look, inputs, buffer)
         seconds = _SECONDS if stream and seconds is None else seconds
-        job = Job(model, source, target, checkpoint, checkpoint_every, seconds, started)
+        every = started.get("checkpoint-every", checkpoint_every)
+        job = Job(model, source, target, checkpoint, every, seconds, started)
         documents = start.mixed(source.documents(inputs), started)
         job.run(inputs, documents, started["batch-size"], as_json, keep_rest=stream)
         if not stream:

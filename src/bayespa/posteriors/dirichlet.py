@@ -136,14 +136,23 @@ class Dirichlet(Posterior):
             self._totals = totals
         return self._totals
 
-    def near(self, words: NDArray[np.int64]) -> Self:
+    def near(self, words: NDArray[np.int64], n_words: int = 0, eta: float = 0.0) -> Self:
         """Return the Dirichlet of some words alone, with the totals of all: what a local step needs.
+
+        If there are to be more than W words, n_words of them, the new ones have concentration `eta`.
 
         >>> Dirichlet([[1, 2, 4]]).near(np.array([2])).mean()
         array([[0.57142857]])
         """
-        near = self.unchecked(self._tables[0].array[words].T, own=True)
-        near._totals, near._exact, near._some = self.totals(), True, True
+        array, totals = self._tables[0].array, self.totals()
+        if n_words > len(array):
+            rows, known = np.full((len(words), array.shape[1]), eta), words < len(array)
+            rows[known] = array[words[known]]
+            totals = totals + eta * (n_words - len(array))
+        else:
+            rows = array[words]
+        near = self.unchecked(rows.T, own=True)
+        near._totals, near._exact, near._some = totals, True, True
         return near
 
     def _follows(self, before: Self) -> None:

@@ -26,6 +26,7 @@ from bayespa.corpus import (
 )
 from bayespa.corpus.documents import brief
 from bayespa.corpus.stop_words import topic_words
+from bayespa.learning import HERE, Executor, Flight
 from bayespa.text.history import History
 from bayespa.text.targets import MEANING, as_target, encoded, names_of, plain_label, several, target_of
 from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Content = str | bytes | Bag  # bytes are UTF-8
+Recorder = Callable[[Any, Target], dict[str, Any]]  # see `TextModel.learn_counts`
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,16 @@ class Counted:
 
     def __getitem__(self, rows: slice) -> Counted:
         return Counted(self.counts[rows], self.mark)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Documents that are being learned: see `TextModel.launch`."""
+
+    counted: Counted
+    labels: list[Label]
+    classes: ClassNames
+    planned: Any  # by the estimator
 
 
 @dataclass(frozen=True)
@@ -237,6 +249,18 @@ class TextModel:
         return max(self.batch_size, estimator._first_call() or 0)
 
     @property
+    def version(self) -> int:
+        """Mini-batches learned."""
+        return int(self._learned.estimator._learned.state.version) if self.fitted else 0
+
+    @property
+    def lag(self) -> int:
+        """Mini-batches of a stream that are learned at once."""
+        estimator = self.estimator or self._new_estimator("class")
+        require_number("lag", estimator.lag, 1, 1024, whole=True)
+        return int(estimator.lag)
+
+    @property
     def n_words(self) -> int:
         """Words known, 0 if the vocabulary has none of its own."""
         words = getattr(self.vectorizer, "words", None)
@@ -311,7 +335,8 @@ class TextModel:
         self,
         counted: Counted,
         labels: Sequence[Label],
-        record: Callable[[Any, Target], dict[str, Any]] = lambda estimator, target: {},
+        record: Recorder = lambda estimator, target: {},
+        workers: Executor = HERE,
     ) -> Self:
         """Learn documents whose words `count` has counted: all of it, or nothing.
 
@@ -322,6 +347,8 @@ class TextModel:
         record : callable
             Called with the estimator that has learned them, and with what labels are; returns fields of
             `LearnedTexts` to change with it.
+        workers : Executor
+            Whoever computes steps.
         """
         before = self._learned
         target, labels, classes = self._checked(labels)
@@ -337,9 +364,23 @@ class TextModel:
                 counts,
                 encoded(labels, target, classes),
                 None if target == "number" else classes.names,
-                self._topic_words(before.estimator, counts.shape[1]),
+                self._topic_words(_n_columns(before.estimator), counts.shape[1]),
+                workers,
                 several_passes=True,
             )
+        return self._publish(estimator, target, counted, labels, classes, record)
+
+    def _publish(
+        self,
+        estimator: Any,
+        target: Target,
+        counted: Counted,
+        labels: list[Label],
+        classes: ClassNames,
+        record: Recorder,
+    ) -> Self:
+        """Put into place, in one assignment, what an estimator has learned of documents."""
+        before = self._learned
         self._learned = replace(
             before,
             estimator=estimator,
@@ -353,12 +394,53 @@ class TextModel:
             self.vectorizer.forget(counted.mark)
         return self
 
-    def _checked(self, labels: Sequence[Label]) -> tuple[Target, list[Label], ClassNames]:
+    def launch(
+        self, flight: Flight[Any], counted: Counted, labels: Sequence[Label], last: Launched | None = None
+    ) -> Launched:
+        """Begin to learn a mini-batch under what is known now, for `land`.
+
+        Parameters
+        ----------
+        flight : Flight
+            What is under way.
+        counted : Counted
+        labels : sequence of n labels
+        last : Launched, optional
+            What was launched before and has not landed, the last of it.
+        """
+        target, labels, classes = self._checked(labels, last)
+        estimator, n_columns = self.estimator, counted.counts.shape[1]
+        known = _n_columns(estimator) if last is None else last.planned.features.n
+        planned = estimator._launch(
+            flight,
+            None if last is None else last.planned,
+            counted.counts,
+            encoded(labels, target, classes),
+            None if target == "number" else classes.names,
+            self._topic_words(known, n_columns),
+        )
+        return Launched(counted, labels, classes, planned)
+
+    def land(
+        self,
+        flight: Flight[Any],
+        launched: Launched,
+        record: Recorder = lambda estimator, target: {},
+    ) -> Self:
+        """Add what the oldest mini-batch under way has taught; `record` as for `learn_counts`."""
+        estimator, target = copy(self.estimator), self.target
+        assert target is not None  # it has learned
+        estimator._land(flight, launched.planned)
+        return self._publish(estimator, target, launched.counted, launched.labels, launched.classes, record)
+
+    def _checked(
+        self, labels: Sequence[Label], last: Launched | None = None
+    ) -> tuple[Target, list[Label], ClassNames]:
         """Return what labels are, the labels in this form, and all classes; nothing of the model changes."""
         labels = [plain_label(label) for label in labels]
         target = self.target or target_of(labels)
         labels = [as_target(label, target, row) for row, label in enumerate(labels)]
-        classes = self.classes
+        classes = self.classes if last is None else ClassNames(last.classes.names)
         if target != "number":
             classes.learn(labels)
             if len(classes) < 2:
@@ -399,11 +481,10 @@ class TextModel:
             return BagVectorizer()
         return OnlineVocabulary(**ALL_WORDS, n_jobs=self.parameters.get("n_jobs"))
 
-    def _topic_words(self, before: Any, n_columns: int) -> NDArray[np.bool_] | None:
+    def _topic_words(self, known: int, n_columns: int) -> NDArray[np.bool_] | None:
         """Return which columns topics are made of; of those that the estimator knows it knows that itself."""
         if not isinstance(self.vectorizer, OnlineVocabulary):
             return None
-        known = before.n_features_in_ if hasattr(before, "n_features_in_") else 0
         found, new = np.ones(n_columns, np.bool_), self.vectorizer.words_between(known, n_columns)
         found[known : known + len(new)] = topic_words(new, self.stop_words)  # wider: words are to come
         return found
@@ -467,12 +548,13 @@ class TextModel:
 
     def learn_and_tell(
         self,
-        counted: Counted,
+        counts: sp.csr_matrix,
         labels: Sequence[Label],
         record: Callable[[list[Label], Target], dict[str, Any]],
+        learn: Callable[[Recorder], object],
         n: int = 32,
     ) -> None:
-        """Learn documents as `learn_counts` does; `record` is called with what was said of them before.
+        """Let `learn` learn documents; `record` is called with what was said of them before.
 
         Where words decide on classes, that is what the estimator has just found out of all of them. Topics
         alone need more sweeps than learning makes, and a class that has just appeared has no margin to speak
@@ -482,7 +564,7 @@ class TextModel:
         if now.fitted and now.target != "number" and now.estimator.decides != "topics":
             known = set(now.classes)
             told = all(name in known for label in labels if label for name in names_of(label))
-        said = [] if told or not now.fitted else self.predict_counts(counted.counts[:n])
+        said = [] if told or not now.fitted else self.predict_counts(counts[:n])
 
         def recorded(estimator: Any, target: Target) -> dict[str, Any]:
             if not told:
@@ -493,7 +575,7 @@ class TextModel:
             names = [str(name) for name in estimator.classes_]
             return record(several(decision, names, now.seen_without_class), target)
 
-        self.learn_counts(counted, labels, recorded)
+        learn(recorded)
 
     def targets(self, labels: Sequence[Label]) -> Any:
         """Return labels as the estimator takes them, None or NaN where unknown.
@@ -608,6 +690,11 @@ class TextModel:
             description["run"],
         )
         return model
+
+
+def _n_columns(estimator: Any) -> int:
+    """Return how many columns an estimator knows."""
+    return int(estimator.n_features_in_) if hasattr(estimator, "n_features_in_") else 0
 
 
 def _are_texts(values: Any) -> bool:

@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from typing import Any
 
 from bayespa.checks import require_number
 from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
+from bayespa.learning import HERE, Executor, Feed, Flight
 from bayespa.text.interrupts import Interrupted, Interrupts
-from bayespa.text.model import Counted, TextModel
+from bayespa.text.model import Counted, Launched, Recorder, TextModel
 from bayespa.text.scores import MAIN, Scores
 from bayespa.text.targets import target_of
 
@@ -88,6 +90,7 @@ def learn_stream(
     seconds: float | None = None,
     problems: Problems | None = None,
     started: dict[str, Any] | None = None,
+    workers: Executor = HERE,
 ) -> Iterator[StreamRun]:
     """Learn documents a mini-batch at a time, predicting some of each before it is learned.
 
@@ -115,6 +118,10 @@ def learn_stream(
         have: they are left out. By default the first one raises `MalformedInput`.
     started : dict, optional
         Plain data that describe how the run was started, to be kept with it.
+    workers : Executor
+        Whoever computes steps. If the model has a `lag` above 1, so many mini-batches are under way at once.
+        All have landed where `checkpoint` is called: the result then depends on `every`, and `seconds` must
+        be None.
 
     Yields
     ------
@@ -137,7 +144,12 @@ def learn_stream(
     >>> run.documents, run.scores.summary()["accuracy"] > 0.5
     (4000, True)
     """
-    interrupts = interrupts or Interrupts()
+    interrupts, lag = interrupts or Interrupts(), model.lag
+    if lag > 1 and seconds is not None:
+        raise ValueError(
+            f"with a lag of {lag}, what is learned depends on where checkpoints are made; a clock must not "
+            "decide on that: leave out seconds, and use every"
+        )
     run = StreamRun(0, 0, None, started) if model.run is None else StreamRun.from_state(model.run)
     counter = model.take_back()
     stream = _sound(model, documents, problems)
@@ -151,6 +163,7 @@ def learn_stream(
     else:
         batches = _wait(model, stream, sizes, interrupts, keep_rest)
     since, saved = 0, time.monotonic()
+    flight, waiting = Flight[Any](workers, lag), deque[tuple[list[Document], Launched]]()
 
     def save() -> None:
         nonlocal since, saved
@@ -158,18 +171,47 @@ def learn_stream(
             checkpoint(run)
         since, saved = 0, time.monotonic()
 
+    def land() -> StreamRun:
+        chunk, launched = waiting[0]
+        try:
+            after = learn_batch(
+                model, chunk, launched.counted, run, lambda record: model.land(flight, launched, record)
+            )
+        except Exception as error:
+            where = f"the {len(chunk)} documents from {chunk[0].id} to {chunk[-1].id}"
+            raise RuntimeError(f"{where} could not be learned: {error}") from error
+        waiting.popleft()
+        return after
+
     try:
         with interrupts.meanwhile(save, seconds), closing(batches):
-            for chunk, counted in batches:
-                whole = model.fitted or len(chunk) == first
-                # Fewer documents than the first mini-batch takes: the second half of them is predicted first.
-                edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
-                for begin, end in pairwise([*edges, len(chunk)]):
-                    run = learn_batch(model, chunk[begin:end], counted[begin:end], run)
+            source = Feed(batches)
+            while source.more():
+                chunk, counted = source.take()
                 since += len(chunk)
-                if since >= every or (seconds is not None and time.monotonic() - saved >= seconds):
+                several = lag > 1 and model.fitted
+                if several:
+                    labels = [document.label for document in chunk]
+                    last = waiting[-1][1] if waiting else None
+                    waiting.append((chunk, model.launch(flight, counted, labels, last)))
+                else:
+                    whole = model.fitted or len(chunk) == first
+                    # Fewer documents than the first mini-batch takes: the second half is predicted first.
+                    edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
+                    for begin, end in pairwise([*edges, len(chunk)]):
+                        run = learn_batch(model, chunk[begin:end], counted[begin:end], run, workers=workers)
+                due = since >= every or (seconds is not None and time.monotonic() - saved >= seconds)
+                while waiting and (due or not flight.room(model.version)):
+                    run = land()
+                    yield run
+                if due:
                     save()
-                yield run
+                if not several:
+                    yield run
+        while waiting:
+            run = land()
+            yield run
+        source.check()
     finally:
         model.take_back()
     interrupts.check()
@@ -189,8 +231,18 @@ def _sound(model: TextModel, documents: Iterable[Document], problems: Problems |
             problems.add(Problem(document.id, None, message))
 
 
-def learn_batch(model: TextModel, chunk: list[Document], counted: Counted, run: StreamRun) -> StreamRun:
-    """Learn a mini-batch; with it the model publishes how far the stream is, and how well it did before."""
+def learn_batch(
+    model: TextModel,
+    chunk: list[Document],
+    counted: Counted,
+    run: StreamRun,
+    learn: Callable[[Recorder], object] | None = None,
+    workers: Executor = HERE,
+) -> StreamRun:
+    """Learn a mini-batch; with it the model publishes how far the stream is, and how well it did before.
+
+    `learn` takes a `Recorder` and does it; by default `TextModel.learn_counts`, with these `workers`.
+    """
     labels = [document.label for document in chunk]
     topics = _topics(model) if model.history.due else {}
     after = run
@@ -207,7 +259,8 @@ def learn_batch(model: TextModel, chunk: list[Document], counted: Counted, run: 
         after = run.after(chunk, scores)
         return {"history": history, "run": after.to_state()}
 
-    model.learn_and_tell(counted, labels, record, PREDICTED)
+    learn = learn or (lambda recorded: model.learn_counts(counted, labels, recorded, workers))
+    model.learn_and_tell(counted.counts, labels, record, learn, PREDICTED)
     return after
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from bayespa.classes import require_classes, some, tasks_of
+from bayespa.learning import HERE, Executor
 from bayespa.topics.calibration import Kind, probabilities
 from bayespa.topics.documents import Labels, label_array
 from bayespa.topics.estimator import Learned
@@ -366,6 +367,7 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
         y: Any = None,
         classes: ArrayLike | None = None,
         topic_words: ArrayLike | None = None,
+        workers: Executor = HERE,
     ) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
 
@@ -379,12 +381,14 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
             All classes that y will have: on the first call, and whenever new ones are to come.
         topic_words : array of bool of shape (n_words,), optional
             Which columns topics are made of; by default all. Of columns known before it stays as it was.
+        workers : Executor, optional
+            As for `fit`; all is added when this returns.
 
         Returns
         -------
         self
         """
-        return self._partial_fit(X, y, classes, topic_words)
+        return self._partial_fit(X, y, classes, topic_words, workers)
 
 
 def _shaped(values: Floats) -> Floats:

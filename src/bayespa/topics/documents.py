@@ -128,7 +128,8 @@ class Corpus:
         """Return some documents as a mini-batch, with their labels (rows, T) and random addresses."""
         labels = np.empty((len(rows), 0), np.float32) if labels is None else labels
         own = None if self.topical is None else Documents.from_csr(self.topical, rows, ids)
-        return Batch(Documents.from_csr(self.counts, rows, ids), self.weights[rows], labels, own)
+        documents = Documents.from_csr(self.counts, rows, ids)
+        return Batch(documents, self.weights[rows], labels, own, self.counts.shape[1])
 
     def halves(self) -> tuple[Corpus, Corpus]:
         """Return tokens of topics at even places of every document, and those at odd places."""
@@ -154,6 +155,7 @@ class Batch:
     weights: NDArray[np.float64]  # (n,)
     labels: NDArray[np.float32]  # (n, T): ±1 or a target, NaN where missing
     topical_documents: Documents | None = None  # their words that topics are made of; None: all
+    n_words: int = 0  # columns of the corpus
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -162,7 +164,7 @@ class Batch:
     def topical(self) -> Batch:
         """The same mini-batch, with the words that topics are made of."""
         own = self.topical_documents
-        return self if own is None else Batch(own, self.weights, self.labels)
+        return self if own is None else Batch(own, self.weights, self.labels, n_words=self.n_words)
 
     def first(self, n: int) -> Batch:
         """Return the first n documents, or all if there are fewer."""
@@ -173,6 +175,7 @@ class Batch:
             Documents(indptr, words, counts, docs.ids[:n], docs.vocabulary),
             self.weights[:n],
             self.labels[:n],
+            n_words=self.n_words,
         )
 
     def by_weight(self) -> Iterator[tuple[float, Any, Documents]]:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespa.checks import number_of_threads, require_number
 from bayespa.estimators import Features, ValueEstimator
-from bayespa.learning import Callback, Round, State, rounds
+from bayespa.learning import HERE, Callback, Executor, Flight, Round, State, rounds
 from bayespa.native.elementary import exp, log
 from bayespa.native.random import key_from_seed, permutation, subkey
 from bayespa.posteriors import Joint
@@ -220,20 +220,30 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
 
     # Learning
 
-    def _fit(self, X: Any, y: Any, callback: Callback | None, topical: Any = None) -> Self:
+    def _fit(
+        self, X: Any, y: Any, callback: Callback | None, topical: Any = None, workers: Executor = HERE
+    ) -> Self:
         corpus = Corpus.of(X, name=type(self).__name__)
         meaning, labels = self._read(len(corpus), y, None, None, fit=True)
         key = key_from_seed(self.random_state)
         start = [self._new(Features.of(X, topical), meaning, key)]
         corpus = corpus.with_topical(start[0].features.topical)
         order = permutation(subkey(key, ORDER), len(corpus))
-        for now in self._learning(start, corpus, labels, order, **self._schedule(start[0].values)):
+        schedule = {**self._schedule(start[0].values), "executor": workers}
+        for now in self._learning(start, corpus, labels, order, **schedule):
             if callback is not None and callback(now) is True:
                 break
         return self
 
     def _partial_fit(
-        self, X: Any, y: Any, classes: Any, topical: Any = None, *, several_passes: bool = False
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        topical: Any = None,
+        workers: Executor = HERE,
+        *,
+        several_passes: bool = False,
     ) -> Self:
         """Learn more documents; the first ones in several passes, if they are few and that is wanted."""
         corpus = Corpus.of(X, name=type(self).__name__)
@@ -246,7 +256,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         else:
             start = [self._grown(X, corpus.counts.shape[1], meaning, topical)]
         corpus = corpus.with_topical(start[0].features.topical)
-        schedule = self._schedule(start[0].values)
+        schedule = {**self._schedule(start[0].values), "executor": workers}
         if not (first and several_passes and schedule["n_passes"] is None):
             schedule["n_passes"] = 1
         for _ in self._learning(start, corpus, labels, np.arange(len(corpus)), **schedule):
@@ -261,6 +271,13 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
     def _grown(self, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
         """Return what was learned, with room for the words of X and for what y means."""
         before: Learned = self._learned
+        return self._with_room(before, self._planned(before, X, n_words, meaning, topical))
+
+    def _planned(self, before: Learned, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
+        """Return what will be learned after `before`, which knows the words of X and what y means.
+
+        Its state is that of before.
+        """
         features, made = before.features, {}
         if n_words > features.n:
             features = features.wider(X, type(self).__name__, topical)
@@ -268,14 +285,54 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
             self._require_known(before, X, n_words)
         if self._given() != before.parameters or meaning is not before.meaning:
             made = self._made(meaning, before.key)
-        learned = replace(before, features=features, progressive=None, **made)
+        return replace(before, features=features, progressive=None, **made)
+
+    def _with_room(self, before: Learned, planned: Learned) -> Learned:
+        """Return what was learned before, with room for what is planned."""
         posterior = before.state.posterior
-        if made:
-            learned.model.require_continues(posterior)
-        if made or features is not before.features:
-            continued = meaning.tasks_before(before.meaning)
-            posterior = learned.model.grown(posterior, features.n, *continued)
-        return replace(learned, state=replace(before.state, posterior=posterior))
+        if planned.model is not before.model:
+            planned.model.require_continues(posterior)
+        if planned.model is not before.model or planned.features is not before.features:
+            continued = planned.meaning.tasks_before(before.meaning)
+            posterior = planned.model.grown(posterior, planned.features.n, *continued)
+        return replace(planned, state=replace(before.state, posterior=posterior), losses=before.losses)
+
+    # Learning ahead: mini-batches of a stream under way at once, in which words and classes may be new.
+
+    def _launch(
+        self, flight: Flight[Joint], last: Learned | None, X: Any, y: Any, classes: Any, topical: Any
+    ) -> Learned:
+        """Begin to learn a mini-batch under what is known now; return what is planned, for `_land`.
+
+        `last` is what was planned with the mini-batch before, if that has not landed.
+        """
+        now: Learned = self._learned
+        before = now if last is None else last
+        corpus = Corpus.of(X, name=type(self).__name__)
+        meaning, labels = self._read(len(corpus), y, classes, before.meaning, fit=False)
+        planned = self._planned(before, X, corpus.counts.shape[1], meaning, topical)
+        batch = corpus.with_topical(planned.features.topical).batch(np.arange(len(corpus)), labels)
+        state, model = self._faded(now), planned.model
+        tasks = meaning.tasks_before(now.meaning)
+        needed = model.near(model.topics.grown(state.posterior, now.features.n, *tasks), batch)
+        flight.launch(model, state, batch, needed=needed)
+        return replace(planned, state=State(Joint()))
+
+    def _land(self, flight: Flight[Joint], planned: Learned) -> None:
+        """Add what the oldest mini-batch under way has taught, and publish that."""
+        learned = self._with_room(self._learned, planned)
+        state, step = flight.land(self._faded(learned))
+        losses = learned.losses.extended([step.objective / max(1, step.n_examples)])
+        margin = step.margin  # type: ignore[attr-defined]  # a TopicStep
+        self._learned = replace(planned, state=state, losses=losses, progressive=margin)
+
+    def _faded(self, learned: Learned) -> State[Joint]:
+        """Return the state for the next mini-batch: forgetting comes before it."""
+        state, discount = learned.state, float(learned.values.get("discount", 1.0))
+        if discount == 1.0:
+            return state
+        prior = learned.model.prior(learned.features.n)
+        return replace(state, posterior=state.posterior.discounted(discount, prior))
 
     def _learning(
         self,
@@ -560,6 +617,10 @@ class OnlineTransformer(TopicTransformer):
     discount : float
         Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
         drift.
+    lag : int
+        Mini-batches that are learned at once, each under what was known when it began; fewer while little is
+        known. More than 1 lets processes or machines share the work, see ``workers`` of `fit`; the bits
+        depend on the lag, never on who computes.
     expert : dict or None
         What only experts turn, by name: see the notes. `expert_` has all values in use.
     """
@@ -567,10 +628,11 @@ class OnlineTransformer(TopicTransformer):
     batch_size: int | None = 256
     n_passes: int | None = None
     discount: float = 1.0
+    lag: int = 1
     expert: Mapping[str, Any] | None = None
 
     def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
-        schedule = {name: values[name] for name in ("batch_size", "n_passes", "discount")}
+        schedule = {name: values[name] for name in ("batch_size", "n_passes", "discount", "lag")}
         if values["n_passes"] is None and (
             values.get("decides", "topics") == "topics" or values["discount"] < 1.0
         ):

@@ -23,7 +23,7 @@ from bayespa.topics.classifier import TopicClassifier
 from bayespa.topics.documents import Batch
 from bayespa.topics.medhdp import PIECE
 from bayespa.topics.medlda import CERTAIN, MedLDA
-from bayespa.topics.part import Floats, TopicStep, draw_weights, on_grid
+from bayespa.topics.part import Floats, TopicStep, WordIds, draw_weights, on_grid
 
 SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.native.random.subkey`
 NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
@@ -48,6 +48,10 @@ class GibbsMedLDA(MedLDA):
     """
 
     evidence: int = 256  # documents that the temperature is learned from
+
+    def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
+        """Return the whole posterior, whose size the chain has to know."""
+        return posterior
 
     def propose(
         self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayespa.checks import require_number
 from bayespa.estimators import documented
+from bayespa.learning import Before
 from bayespa.native.medhdp import HdpStepResult, HdpTopics, beside_bias, step, with_bias
 from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks
 from bayespa.native.random import subkey
@@ -91,9 +92,9 @@ class MedHDP(TopicPart):
         means: Floats = ((sums.counts() + self._eta) / self._totals(sums)).T
         return means
 
-    def near(self, posterior: Joint, words: WordIds) -> Joint:
+    def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
         """Return the sums of some words alone, and all else."""
-        return Joint(topics=posterior["topics"].near(words))
+        return Joint(topics=posterior["topics"].near(words, n_words))
 
     def view(self, posterior: Joint) -> View:
         """Return what sampling needs of a posterior."""
@@ -122,24 +123,24 @@ class MedHDP(TopicPart):
 
     # Step
 
-    def step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+    def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them.
 
         Where there was no topic there was no weight either: of topics that a first sample has found, a second
         one, in its place, learns what labels make of them.
         """
-        return self._step(posterior["topics"].near(words), batch, index)
+        return self._step(near["topics"], batch, index)
 
-    def first_step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+    def first_step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
         """Do the same, after a look at which topics of the batch nobody knows yet.
 
         What was guessed is tested by the iterations that follow: without any, nothing is guessed. Nor is it
         where there is no room for more.
         """
-        sums: TopicSums = posterior["topics"].near(words)
+        sums: TopicSums = near["topics"]
         room = self.max_topics is None or len(sums.ids) < self.max_topics
         if self.n_iterations == 1 or not room or not len(sums.ids):
-            return self.step(posterior, words, batch, index)
+            return self.step(near, batch, index)
         for i, (weight, _, documents) in enumerate(batch.by_weight()):
             sums = self._with_strangers(sums, documents, weight, subkey(self.key, STRANGERS, i), index)
         return self._step(sums, batch, index)
@@ -181,6 +182,32 @@ class MedHDP(TopicPart):
             sums = sums.changed(plus=[piece.near() for piece in pieces])
             pieces, loss, _ = self._sampled(sums, batch, subkey(self.key, AGAIN), index)
         return TopicStep(Joint(topics=pieces), loss, len(batch), margin=margin)
+
+    def propose(
+        self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
+    ) -> TopicStep:
+        """Return what the batch adds; topics that it bears have numbers that are provisional."""
+        found = super().propose(near, batch, index, before)
+        first = near["topics"].next_id
+        pieces = [replace(piece, provisional=first) for piece in found.statistics["topics"]]
+        return replace(found, statistics=Joint(topics=pieces))
+
+    def finish(self, posterior: Joint, statistics: Joint) -> Joint:
+        """Give numbers to the topics that a step bears: two steps under way at once must not use one number.
+
+        If others have borne topics meanwhile and there are too many now, the smallest go.
+        """
+        sums: TopicSums = posterior["topics"]
+        pieces = [piece.numbered(sums.next_id) for piece in statistics["topics"]]
+        if self.max_topics is not None:
+            held = dict(zip(sums.ids.tolist(), sums.tokens.tolist(), strict=True))
+            for piece in pieces:
+                for topic, tokens in zip(piece.ids.tolist(), piece.counts.sum(axis=0), strict=True):
+                    held[topic] = held.get(topic, 0.0) + tokens
+                held = {topic: tokens for topic, tokens in held.items() if topic not in piece.removed}
+            if lost := sorted(held, key=lambda topic: (-held[topic], topic))[self.max_topics :]:
+                pieces[-1] = replace(pieces[-1], removed=np.union1d(pieces[-1].removed, lost))
+        return Joint(topics=pieces)
 
     def _repeated(self, before: Joint, now: Joint) -> Joint:
         """Return what a repeated step adds: topics that the one before removed are gone."""
@@ -297,10 +324,6 @@ class MedHDP(TopicPart):
         covariance[:, new, new] += self._own_variance
         padded = np.pad(shares.astype(np.float64), [(0, 0), (0, 1)])
         return replace(tasks, mean=tasks.mean.take(place, axis=1), covariance=covariance), padded
-
-    @property
-    def _eta(self) -> float:
-        return float(np.rint(self.eta / UNIT) * UNIT)
 
     def _totals(self, sums: TopicSums) -> Floats:
         return sums.tokens + self._eta * sums.n_words

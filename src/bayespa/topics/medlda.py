@@ -19,7 +19,7 @@ from bayespa.native.medlda import Documents, Schedule, Tasks, Topics
 from bayespa.native.random import subkey
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
 from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
-from bayespa.topics.documents import UNIT, Batch, Batches
+from bayespa.topics.documents import Batch, Batches
 from bayespa.topics.estimator import OnlineTransformer
 from bayespa.topics.first_look import answers, topics_by_labels, with_labels
 from bayespa.topics.merge import matching
@@ -53,7 +53,7 @@ class MedLDA(TopicPart):
         shares = {"shares": Dirichlet.prior(1, self.n_topics, TABLES)} if self.learn_alpha else {}
         loss = self.loss
         return Joint(
-            topics=Dirichlet.prior(self.n_topics, n_words, np.rint(self.eta / UNIT) * UNIT),
+            topics=Dirichlet.prior(self.n_topics, n_words, self._eta),
             weights=Gaussian.prior(loss.n_tasks, self.n_topics, loss.weight_scale, loss.bias_scale),
             **shares,
         )
@@ -90,10 +90,11 @@ class MedLDA(TopicPart):
         shares = {"shares": Dirichlet(theirs["shares"].concentration[:, order])} if self.learn_alpha else {}
         return Joint(theirs, topics=topics, weights=weights, **shares)
 
-    def near(self, posterior: Joint, words: WordIds) -> Joint:
+    def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
         """Return the posterior of some words alone, and of all else."""
         shares = {"shares": posterior["shares"]} if self.learn_alpha else {}
-        return Joint(topics=posterior["topics"].near(words), weights=posterior["weights"], **shares)
+        topics = posterior["topics"].near(words, n_words, self._eta)
+        return Joint(topics=topics, weights=posterior["weights"], **shares)
 
     def view(self, posterior: Joint) -> View:
         """Return what sampling needs of a posterior."""
@@ -170,7 +171,7 @@ class MedLDA(TopicPart):
 
         It is the local step of MedHDP, in which no topic is born: no second sampler.
         """
-        eta, sticks = self.prior(1)["topics"].concentration[0, 0], Sticks.statistics(tables / weight)
+        eta, sticks = self._eta, Sticks.statistics(tables / weight)
         topics = HdpTopics(
             dirichlet=((others + eta) / weight).astype(np.float32),
             totals=(others.sum(axis=0) + eta * n_words) / weight,
@@ -187,10 +188,10 @@ class MedLDA(TopicPart):
 
     # Step
 
-    def step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+    def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them."""
-        view = self.view(posterior)
-        topics = self._topics(view, words)
+        view = self.view(near)
+        topics = self._topics(view, np.arange(len(batch.documents.vocabulary)))
         schedule = Schedule(2, 1, self.n_sweeps, self.burn_in, self.loss.sampler, self.key, index)
         learn = self._averaging if self.loss.averaging else self._gibbs
         sampled, weights, loss, margin = learn(topics, view.mean, view.covariance, batch, schedule)

@@ -49,11 +49,36 @@ class Model:
         """Return guesses of what the first mini-batches add to the prior: of their topics, or none."""
         return self.topics.guesses(batches)
 
+    @property
+    def n_iterations(self) -> int:
+        """Local steps that a batch takes."""
+        return self.topics.n_iterations
+
+    def near(self, posterior: Joint, batch: Batch) -> tuple[Joint, Batch]:
+        """Return what the step of the topics needs of a posterior and of a batch."""
+        own = batch.topical
+        return self.topics.near(posterior, own.documents.vocabulary, batch.n_words), own
+
     def propose(
-        self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
+        self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
-        """Return what a batch adds to every part: a pure function."""
-        step = self.topics.propose(posterior, batch.topical, index, before)
+        """Return what a batch adds to the topics: a pure function, of what `near` returned."""
+        return self.topics.propose(near, batch, index, before)
+
+    def finish(
+        self,
+        posterior: Joint,
+        batch: Batch,
+        found: TopicStep,
+        index: int,
+        before: Before[Joint] | None = None,
+    ) -> TopicStep:
+        """Return what a batch adds to every part: words and calibration learn from the margins of topics.
+
+        They learn in order. Topics may be found under an earlier posterior. But if several mini-batches
+        correct one mistake of the weights of words, they correct it several times.
+        """
+        step = replace(found, statistics=self.topics.finish(posterior, found.statistics))
         parts, margin = dict(step.statistics), step.margin
         if before is not None and not before.kept and not self.topics_again:
             parts = {name: before.statistics[name] for name in parts}

@@ -35,7 +35,7 @@ class NoTopics(TopicPart):
         """Return the posterior as it is."""
         return theirs
 
-    def near(self, posterior: Joint, words: WordIds) -> Joint:
+    def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
         """Return the prior of nothing."""
         return Joint()
 
@@ -52,15 +52,15 @@ class NoTopics(TopicPart):
         """Return E Φ of no topics, (0, words)."""
         return np.empty((0, len(words)))
 
-    def step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+    def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
         """Add nothing, and say nothing of any document."""
         return TopicStep(Joint(), 0.0, len(batch), margin=np.zeros((len(batch), self.loss.n_tasks)))
 
     def propose(
-        self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
+        self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
         """Add nothing, in place of nothing."""
-        return self.step(posterior, batch.documents.vocabulary, batch, index)
+        return self.step(near, batch, index)
 
     def infer(self, view: View, batch: Batch, weights: Floats | None = None) -> Sampled:
         """Say nothing of any document."""

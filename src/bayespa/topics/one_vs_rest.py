@@ -10,7 +10,7 @@ from bayespa.learning import Before
 from bayespa.native.random import subkey
 from bayespa.posteriors import Joint
 from bayespa.topics.documents import Batch, Batches
-from bayespa.topics.part import Floats, Sources, TopicPart, TopicStep
+from bayespa.topics.part import Floats, Sources, TopicPart, TopicStep, WordIds
 
 ONE_OF_MANY = 2  # the purpose of a key, see `bayespa.native.random.subkey`
 
@@ -69,12 +69,24 @@ class OneVsRest:
             for task in range(self.n_tasks)
         ]
 
+    def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
+        """Return what a local step needs of every task."""
+        parts = self.parts(posterior)
+        return Joint({str(task): part.near(own, words, n_words) for task, (part, own) in enumerate(parts)})
+
+    def finish(self, posterior: Joint, statistics: Joint) -> Joint:
+        """Return what was proposed for every task as it is to be added."""
+        parts = self.parts(posterior)
+        return Joint(
+            {str(task): part.finish(own, statistics[str(task)]) for task, (part, own) in enumerate(parts)}
+        )
+
     def propose(
-        self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
+        self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
         """Make the step of every task."""
         steps = []
-        for task, (part, own) in enumerate(self.parts(posterior)):
+        for task, (part, own) in enumerate(self.parts(near)):
             of_task = replace(batch, labels=batch.labels[:, [task]])
             last = None
             if before is not None:

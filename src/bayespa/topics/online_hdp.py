@@ -13,7 +13,7 @@ from bayespa.posteriors import Joint
 from bayespa.topics.documents import Batch
 from bayespa.topics.medhdp import EXPERT, HdpTransformer, MedHDP
 from bayespa.topics.model import Model
-from bayespa.topics.part import ENOUGH, TopicStep, WordIds
+from bayespa.topics.part import ENOUGH, TopicStep
 from bayespa.topics.unsupervised import UnsupervisedTransformer
 
 
@@ -21,18 +21,19 @@ from bayespa.topics.unsupervised import UnsupervisedTransformer
 class HDP(MedHDP):
     """MedHDP of no tasks."""
 
-    def step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+    def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
         """Sample the topics of the batch; the objective is how well its words were known before."""
-        objective = self._surprise(posterior, words, batch)
-        return replace(super().step(posterior, words, batch, index), objective=objective)
+        objective = self._surprise(near, batch)
+        return replace(super().step(near, batch, index), objective=objective)
 
-    def _surprise(self, posterior: Joint, words: WordIds, batch: Batch) -> float:
-        sums, documents = posterior["topics"], batch.documents
+    def _surprise(self, near: Joint, batch: Batch) -> float:
+        sums, documents = near["topics"], batch.documents
         if not len(sums.ids):  # all words are alike
             tokens = documents.counts * np.repeat(batch.weights, np.diff(documents.indptr))
             return float(tokens.sum()) * float(log(float(sums.n_words)))
+        words = np.arange(len(documents.vocabulary))
         own = replace(batch, documents=replace(documents, vocabulary=words))
-        view = self.view(posterior)
+        view = self.view(near)
         shares = self.infer(view, own.first(ENOUGH)).free.topic_share
         return self.minus_log_likelihood(view, own, shares)
 

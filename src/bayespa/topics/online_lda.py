@@ -20,7 +20,7 @@ from bayespa.topics.documents import Batch, Corpus
 from bayespa.topics.estimator import Learned
 from bayespa.topics.medlda import MedLDA
 from bayespa.topics.model import Model
-from bayespa.topics.part import TopicStep, sample
+from bayespa.topics.part import TopicStep, WordIds, sample
 from bayespa.topics.unsupervised import UnsupervisedTransformer
 
 
@@ -35,6 +35,10 @@ class StochasticLDA(MedLDA):
     def step_size(self, index: int) -> float:
         """Return ρ_t, at most 1."""
         return min(1.0, float(exp(-self.kappa * float(log(self.tau + index)))))
+
+    def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
+        """Return the whole posterior, which a step changes everywhere."""
+        return posterior
 
     def propose(
         self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None

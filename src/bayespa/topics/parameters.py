@@ -26,6 +26,7 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "learn_alpha": {"low": 0, "high": 1, "whole": True},
     "label_free": {"low": 0.0, "high": 1.0},
     "discount": {"low": 0.0, "high": 1.0, "open_": True},
+    "lag": {"low": 1, "high": 1024, "whole": True},
     "n_iterations": {"low": 1, "high": _SWEEPS, "whole": True},
     "n_sweeps": {"low": 1, "high": _SWEEPS, "whole": True},
     "batch_size": {"low": 1, "high": _MANY, "whole": True},

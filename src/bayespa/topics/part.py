@@ -123,6 +123,11 @@ class TopicPart(ABC):
 
     # State
 
+    @property
+    def _eta(self) -> float:
+        """Of η the nearest multiple of UNIT."""
+        return float(np.rint(self.eta / UNIT) * UNIT)
+
     @abstractmethod
     def prior(self, n_words: int) -> Joint:
         """Return the prior of topics and weights."""
@@ -140,8 +145,11 @@ class TopicPart(ABC):
         """Return `theirs` with topics that stand where those of `mine` do: ready to be added."""
 
     @abstractmethod
-    def near(self, posterior: Joint, words: WordIds) -> Joint:
-        """Return the posterior of some words alone, and of all else: all that a local step needs."""
+    def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
+        """Return the posterior of some of n_words words, and of all else: all that a local step needs.
+
+        Words that the posterior has no room for yet are as in the prior.
+        """
 
     @abstractmethod
     def view(self, posterior: Joint) -> View:
@@ -172,33 +180,33 @@ class TopicPart(ABC):
         return []
 
     @abstractmethod
-    def step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+    def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
         """Sample the topics of the batch, first without labels, as a prediction would, then with them.
 
-        `words` are those of the batch as columns of the posterior, which may have no others.
+        The posterior is that of the batch's words: see `near`.
         """
 
-    def first_step(self, posterior: Joint, words: WordIds, batch: Batch, index: int) -> TopicStep:
+    def first_step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
         """Return what the batch adds, in the first of I steps."""
-        return self.step(posterior, words, batch, index)
+        return self.step(near, batch, index)
 
     def propose(
-        self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
+        self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
         """Return what the batch adds: of I steps the last, and what was predicted before the first."""
-        near, words = posterior, batch.documents.vocabulary
-        taken = before is not None and not before.kept
-        if taken or self.n_iterations > 1:  # what is changed is a part of the posterior
-            near, words = self.near(posterior, words), np.arange(len(words))
-        if before is not None and taken:
+        if before is not None and not before.kept:
             near = near.changed(minus=_near(self._own(before.statistics, near)))
-        found = self.first_step(near, words, batch, index)
+        found = self.first_step(near, batch, index)
         for iteration in range(1, self.n_iterations):
-            again = self.step(near.changed(plus=_near(found.statistics)), words, batch, index + iteration)
+            again = self.step(near.changed(plus=_near(found.statistics)), batch, index + iteration)
             found = replace(
                 again, statistics=self._repeated(found.statistics, again.statistics), margin=found.margin
             )
         return replace(found, n_steps=self.n_iterations)
+
+    def finish(self, posterior: Joint, statistics: Joint) -> Joint:
+        """Return what was proposed as it is to be added, under the posterior of that moment."""
+        return statistics
 
     def _own(self, statistics: Joint, near: Joint) -> Joint:
         """Return the part of the statistics that is about topics."""

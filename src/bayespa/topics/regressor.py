@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayespa.checks import require_number
+from bayespa.learning import HERE, Executor
 from bayespa.topics.documents import Labels, label_array
 from bayespa.topics.estimator import Learned
 from bayespa.topics.explain import Explanation, Subject
@@ -166,7 +167,9 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
     ) -> tuple[Numbers, Labels]:
         return Numbers.of(*label_array(n, y), before, fit=fit)
 
-    def partial_fit(self, X: Any, y: Any = None, topic_words: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, topic_words: ArrayLike | None = None, workers: Executor = HERE
+    ) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
 
         Parameters
@@ -177,12 +180,14 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
             Targets; None or NaN where unknown. None: no target is known.
         topic_words : array of bool of shape (n_words,), optional
             Which columns topics are made of; by default all. Of columns known before it stays as it was.
+        workers : Executor, optional
+            As for `fit`; all is added when this returns.
 
         Returns
         -------
         self
         """
-        return self._partial_fit(X, y, None, topic_words)
+        return self._partial_fit(X, y, None, topic_words, workers)
 
     @property
     def units_(self) -> NDArray[np.float64]:

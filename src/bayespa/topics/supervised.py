@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from bayespa.checks import require_choice, require_number
-from bayespa.learning import Callback
+from bayespa.learning import HERE, Callback, Executor
 from bayespa.native.random import key_from_seed, subkey
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.documents import UNIT, Batch
@@ -105,7 +105,12 @@ class SupervisedTransformer(TopicTransformer):
         return float(self._values()["weight_scale"])
 
     def fit(
-        self, X: Any, y: Any, callback: Callback | None = None, topic_words: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        callback: Callback | None = None,
+        topic_words: ArrayLike | None = None,
+        workers: Executor = HERE,
     ) -> Self:
         """Learn from scratch, in `n_passes` passes over the documents in random order.
 
@@ -121,6 +126,9 @@ class SupervisedTransformer(TopicTransformer):
             are looked for in together are one to it.
         topic_words : array of bool of shape (n_words,), optional
             Which columns topics are made of; by default all. Words decide by all columns.
+        workers : Executor, optional
+            Whoever computes the steps of mini-batches, such as `bayespa.workers.Workers` or a pool of
+            `concurrent.futures`: `lag` of them at once. By default this thread.
 
         Returns
         -------
@@ -130,7 +138,7 @@ class SupervisedTransformer(TopicTransformer):
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
-        return self._fit(X, y, callback, topic_words)
+        return self._fit(X, y, callback, topic_words, workers)
 
     # What was learned
 

@@ -39,10 +39,19 @@ class TopicStatistics:
     shift: Floats  # (T, K + 1)
     precision: Floats  # (T, K + 1, K + 1)
     removed: Ids = field(default_factory=lambda: _NONE)  # are to go, with what they hold
+    provisional: int | None = None  # numbers from here on, of topics that it bears, until it is added
 
     def near(self) -> TopicStatistics:
         """Return the same for sums of these words only: see `TopicSums.near`."""
         return replace(self, words=np.arange(len(self.words)))
+
+    def numbered(self, next_id: int) -> TopicStatistics:
+        """Return the same with numbers from `next_id` on for the topics that it bears."""
+        if self.provisional is None:
+            return self
+        first, shift = self.provisional, next_id - self.provisional
+        ids, removed = (np.where(i >= first, i + shift, i) for i in (self.ids, self.removed))
+        return replace(self, ids=ids, removed=removed, provisional=None)
 
     def of(self, places: NDArray[np.int64]) -> TopicStatistics:
         """Return the statistics of some topics, and of the bias."""
@@ -137,9 +146,12 @@ class TopicSums:
         """
         return Sticks.prior(len(self.ids), gamma) + Sticks.statistics(self.tables / weight)
 
-    def near(self, words: NDArray[np.int64]) -> Self:
-        """Return the sums of some words alone, with the tokens of all: what a local step needs."""
-        return self._with(_counts=Table(self._counts.array[words], own=True))
+    def near(self, words: NDArray[np.int64], n_words: int) -> Self:
+        """Return the sums of some of n_words words, with the tokens of all: what a local step needs."""
+        counts = np.zeros((len(words), len(self._ids)))
+        known = words < self.n_words
+        counts[known] = self._counts.array[words[known]]
+        return self._with(_counts=Table(counts, own=True), n_words=n_words)
 
     # Learning
 
@@ -177,11 +189,14 @@ class TopicSums:
             and (sign > 0).all()
         ):
             return self
-        counts, old = np.zeros((n_words, len(self._ids))), (source >= 0)[:, None]
-        counts[: self.n_words] = self._counts.array
+        table, old = self._counts, (source >= 0)[:, None]
+        if n_words > self.n_words:
+            counts = np.zeros((n_words, len(self._ids)))
+            counts[: self.n_words] = table.array
+            table = Table(counts, own=True)
         return self._with(
             n_words=n_words,
-            _counts=Table(counts, own=True),
+            _counts=table,
             _shift=np.where(old, sign[:, None] * self._shift[source], 0.0),
             _precision=np.where(old[:, None], self._precision[source], 0.0),
         )
