@@ -195,3 +195,37 @@ def test_a_stream_of_columns_allocates_nothing_of_the_size_of_the_posterior():
     tracemalloc.stop()
     assert peak < 20 * 5000 * 8 / 10
     assert_array_equal(posterior["weights"].shift[:, 500], expected)
+
+
+def test_a_table_that_has_grown_grows_on_in_its_memory():
+    table = with_rows(zeros(), 1).grown(np.full((2, 3), 7.0))
+    at, held = place(table), table
+    grown = table.grown(np.full((2, 3), 8.0))
+    assert place(grown) == at  # rows that nobody before it reads
+    assert_array_equal(grown.array, np.vstack([filled(1), np.full((2, 3), 7.0), np.full((2, 3), 8.0)]))
+    assert_array_equal(held.array, grown.array[:6])
+
+
+def test_what_a_table_has_grown_from_is_held_like_any_other():
+    table = with_rows(zeros(), 1).grown(np.zeros((2, 3)))
+    grown, other = (table.grown(np.full((1, 3), value)) for value in (7.0, 8.0))
+    assert [float(one.array[6, 0]) for one in (grown, other)] == [7.0, 8.0]
+    before, at = np.array(table.array), place(grown)
+    after = with_rows(grown, 5)
+    del grown, other
+    assert_array_equal(after.array[:4], filled(5))  # copied: the first is still read
+    assert_array_equal(table.array, before)
+    assert place(after) != at
+    grown = after.grown(np.zeros((1, 3)))
+    del after, table
+    at = place(grown)
+    grown = with_rows(grown, 6)
+    assert place(grown) == at
+
+
+def test_growing_keeps_exact_totals():
+    prior = Dirichlet.prior(2, 5, eta=0.5)
+    small = Dirichlet.prior(2, 3, eta=0.5) + Columns(np.array([1]), Dirichlet([[3.0], [4.0]]))
+    grown = small.extended(prior)
+    assert grown._totals is not None
+    assert_array_equal(grown.totals(), grown.concentration.sum(axis=1))

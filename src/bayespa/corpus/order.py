@@ -77,7 +77,8 @@ class LabelOrder:
             self._numbers += 1
             self._sum += label
             self._square += label * label
-        self._counts.update(map(self._code, label if isinstance(label, tuple) else (label,)))
+        for one in label if isinstance(label, tuple) else (label,):
+            self._counts[self._code(one)] += 1
         self._filled += 1
         if self._filled == self._size:
             self._end_window()

@@ -159,6 +159,13 @@ class Dirichlet(Posterior):
         if before._exact and before._totals is not None:
             self._base, self._exact, self._some = before._totals, True, before._some
 
+    def _grew(self, before: Self, prior: Self) -> None:
+        rows = prior._tables[0].array[len(before._tables[0].array) :]
+        totals = before.totals()
+        if before._exact and not before._some and _on_grid(rows):
+            self._totals, self._exact = totals + rows.sum(axis=0), True
+            self._totals.flags.writeable = False
+
     def mean(self, words: ArrayLike | None = None) -> Floats:
         """Return E[Φ] of all words, or of those with the indices `words`: (K, words)."""
         return (self._rows(words) / self.totals()).T

@@ -161,6 +161,8 @@ class Gaussian(Posterior):
         array([[ 0.,  0.,  0.],
                [-1., -2.,  0.]])
         """
+        if np.array_equal(source, np.arange(len(self.shift))) and (sign > 0.0).all():
+            return self.extended(prior)
         old, known = source >= 0, slice(self.shift.shape[1])
         shift, precision = (np.array(a, order="F" if self._feature_major else "C") for a in prior._arrays)
         shift[old, known] = sign[old, None] * self.shift[source[old]]

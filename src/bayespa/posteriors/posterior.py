@@ -220,6 +220,15 @@ class Sums(ABC):
                [0.5, 0.5, 0.5, 0.5]])
         """
         self._require_same_type(prior)
+        if self._feature_major and self._only_rows_differ(prior):
+            result = self.__new__(type(self))
+            result._feature_major = True
+            result._tables = tuple(
+                old if old.shape == new.shape else old.grown(new.array[len(old.array) :])
+                for old, new in zip(self._tables, prior._tables, strict=True)
+            )
+            result._grew(self, prior)
+            return result
         grown = []
         for name, old, new in zip(self.names, self._arrays, prior._arrays, strict=True):
             if old.ndim != new.ndim or any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
@@ -228,6 +237,13 @@ class Sums(ABC):
             array[tuple(slice(n) for n in old.shape)] = old
             grown.append(array)
         return self.unchecked(*grown, own=True)
+
+    def _only_rows_differ(self, prior: Self) -> bool:
+        shapes = [(old.shape, new.shape) for old, new in zip(self._tables, prior._tables, strict=True)]
+        return all(len(a) == len(b) and a[0] <= b[0] and a[1:] == b[1:] for a, b in shapes)
+
+    def _grew(self, before: Self, prior: Self) -> None:  # noqa: B027  # most keep nothing but the tables
+        """Take over what is known of the posterior before, which has got the last columns of the prior."""
 
     # Files
 

@@ -32,7 +32,8 @@ class Table:
     A mini-batch changes some thousand rows of a table that may have millions, so the next table takes over
     the memory of this one, unless somebody still holds this one or one of its arrays: then it is copied.
     Whoever holds a table therefore has a value, in any thread. Updates are made when the next table is first
-    read. Each is made once, whatever exception cuts the reading short.
+    read. Each is made once, whatever exception cuts the reading short. A table that has `grown` has room for
+    more rows, which nobody before it reads: it grows on without a copy.
 
     Parameters
     ----------
@@ -48,12 +49,24 @@ class Table:
     (array([5., 6.]), array([0., 0.]))
     """
 
-    __slots__ = ("__weakref__", "_array", "_before", "_lock", "_right", "_updates", "ledger")
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_before",
+        "_lock",
+        "_right",
+        "_room",
+        "_sharing",
+        "_updates",
+        "ledger",
+    )
 
     def __init__(self, array: Floats, *, own: bool = False) -> None:
         self._array = array
         self._right = [True] if own else []  # to hand the memory on: one next table may have it
         self._before: Callable[[], Table | None] = _nobody  # whose memory it is
+        self._room = array  # the memory, of which the array is the first rows
+        self._sharing: Callable[[], Table | None] = _nobody  # who else reads it: what it has grown from
         self._updates: Sequence[Update] = ()  # yet to be made
         self.ledger: Floats = _NO_LEDGER  # of the updates that made it, once it was read: see `new_ledger`
         self._lock = threading.Lock()
@@ -61,14 +74,44 @@ class Table:
     def changed(self, updates: Sequence[Update]) -> Table:
         """Return the table after some updates."""
         after = Table(self._settled())
-        try:
-            self._right.pop()  # in one step, if two threads try
-            after._before = weakref.ref(self)
-        except IndexError:
+        if self._gives_memory():
+            after._before, after._room = self._readers(), self._room
+        else:
             after._before = lambda: self  # held until it is copied, so that nobody writes into it before
         after.ledger = new_ledger(self.shape[-1])
         after._updates = updates
         return after
+
+    def grown(self, rows: Floats) -> Table:
+        """Return the table with more rows (m, ...) behind its own.
+
+        >>> Table(np.ones((1, 2))).grown(np.zeros((1, 2))).array
+        array([[1., 1.],
+               [0., 0.]])
+        """
+        array, n = self._settled(), len(self._array) + len(rows)
+        if n <= len(self._room) and self._gives_memory():
+            room, sharing = self._room, self._readers()
+        else:
+            room, sharing = np.empty((n + n // 2, *array.shape[1:])), _nobody
+            room[: len(array)] = array
+        room[len(array) : n] = rows
+        after = Table(room[:n], own=True)
+        after._room, after._sharing = room, sharing
+        return after
+
+    def _gives_memory(self) -> bool:
+        """Whether one who asks may have the memory: the first who does."""
+        try:
+            self._right.pop()  # in one step, if two threads try
+        except IndexError:
+            return False
+        return True
+
+    def _readers(self) -> Callable[[], Table | None]:
+        """Return who tells whether somebody still reads the memory of this table."""
+        own, others = weakref.ref(self), self._sharing
+        return own if others is _nobody else lambda: own() or others()
 
     def with_rows(self, rows: Places, values: Floats, cleared: Places | None = None) -> Table:
         """Return the table with other values (u, ...) in different rows (u,); others lose some columns."""
@@ -85,7 +128,7 @@ class Table:
         if self._updates:
             with self._lock:
                 if self._before() is not None:
-                    self._array = np.array(self._array, order="C")
+                    self._array = self._room = np.array(self._array, order="C")
                     self._before = _nobody
                 for turn, update in enumerate(self._updates):
                     update(a=self._array, ledger=self.ledger, turn=turn)

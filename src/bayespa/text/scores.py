@@ -41,25 +41,38 @@ class Scores:
         self._given: Counter[str] = Counter()  # that were given it
         self._sums = np.zeros(4)  # of |error|, error², y, y²
 
-    def copy(self) -> Scores:
-        """Return scores of their own."""
-        return Scores.from_state(self.to_state())
-
     def add(self, labels: Sequence[Label], predicted: Sequence[Label]) -> None:
         """Count predictions of documents; those without a label do not count."""
-        for label, guess in zip(labels, predicted, strict=True):
-            if label is None:
-                continue
-            self.n += 1
-            if self.target == "number":
+        pairs = [pair for pair in zip(labels, predicted, strict=True) if pair[0] is not None]
+        self.n += len(pairs)
+        if self.target == "number":
+            for label, guess in pairs:
                 y, error = float(label), float(guess) - float(label)  # type: ignore[arg-type]
                 self._sums += abs(error), error * error, y, y * y
-            else:
-                true, given = set(_names(label)), set(_names(guess))
-                self._exact += true == given
-                self._true.update(sorted(true))
-                self._given.update(sorted(given))
-                self._hits.update(sorted(true & given))  # in an order that does not hang on hashes
+            return
+        classes = [(set(_names(label)), set(_names(guess))) for label, guess in pairs]
+        self._exact += sum(true == given for true, given in classes)
+        # Sorted: in an order that does not hang on hashes.
+        self._true.update(name for true, _ in classes for name in sorted(true))
+        self._given.update(name for _, given in classes for name in sorted(given))
+        self._hits.update(name for true, given in classes for name in sorted(true & given))
+
+    def __add__(self, other: Scores) -> Scores:
+        """Return the scores of the predictions of both."""
+        both = Scores(self.target)
+        both.n, both._exact, both._sums = (
+            self.n + other.n,
+            self._exact + other._exact,
+            self._sums + other._sums,
+        )
+        for total, mine, others in zip(both._counts, self._counts, other._counts, strict=True):
+            total.update(mine)
+            total.update(others)
+        return both
+
+    @property
+    def _counts(self) -> tuple[Counter[str], ...]:
+        return self._hits, self._true, self._given
 
     def summary(self) -> dict[str, float]:
         """Return the measures that fit the target, by name; none if nothing was counted."""

@@ -249,14 +249,13 @@ def learn_batch(
 
     def record(said: list[Label], target: Target) -> dict[str, Any]:
         nonlocal after
-        scores, now = Scores(target) if run.scores is None else run.scores.copy(), Scores(target)
-        for one in (scores, now):
-            one.add(labels[: len(said)], said)
+        now = Scores(target)
+        now.add(labels[: len(said)], said)
         history = model.history.copy()
         if history.due:
             history.begin(topics)
         history.add(now.summary().get(MAIN[target]), now.n, len(chunk))
-        after = run.after(chunk, scores)
+        after = run.after(chunk, now if run.scores is None else run.scores + now)
         return {"history": history, "run": after.to_state()}
 
     learn = learn or (lambda recorded: model.learn_counts(counted, labels, recorded, workers))
