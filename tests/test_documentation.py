@@ -40,7 +40,7 @@ def test_the_guide_says_the_mini_batch_of_the_signature():
 
 def test_licences_of_all_dependencies_are_listed():
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    lists = re.findall(r"^(?:dependencies|plot|data) = (.*)", settings, flags=re.MULTILINE)
+    lists = re.findall(r"^(?:dependencies|plot|data|serve) = (.*)", settings, flags=re.MULTILINE)
     listed = re.findall(r"^\| ([\w-]+) \|", (ROOT / "docs" / "licences.md").read_text(), flags=re.MULTILINE)
     assert set(re.findall(r'"([\w-]+)>=', "".join(lists))) <= set(listed), "make licences lists them anew"
 

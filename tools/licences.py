@@ -2,7 +2,7 @@
 
     python tools/licences.py
 
-Run in an environment that has the extras plot and data.
+Run in an environment that has the extras plot, data and serve.
 """
 
 from importlib.metadata import distribution, metadata
@@ -53,9 +53,9 @@ def needs(name: str, extra: str = "") -> set[str]:
 def main() -> None:
     """Write the page."""
     rows: dict[str, str] = {}
-    for extra in ("", "plot", "data"):
+    for extra in ("", "plot", "data", "serve"):
         for name in needs("bayespa", extra):
-            rows.setdefault(name, f"`bayespa[{extra}]`" if extra else "always")
+            rows.setdefault(name.replace("_", "-"), f"`bayespa[{extra}]`" if extra else "always")
     lines = [f"| {name} | {licence(name)} | {use} |" for name, use in sorted(rows.items())]
     compiled = f"| nanobind | {licence('nanobind')} |\n"
     PAGE.write_text(HEAD.format(compiled=compiled) + "\n".join(lines) + "\n", encoding="utf-8")

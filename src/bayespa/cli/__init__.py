@@ -14,7 +14,7 @@ from bayespa.cli.look import explain, topics
 from bayespa.cli.options import in_flags
 from bayespa.cli.report import report
 from bayespa.cli.reproduce import reproduce
-from bayespa.cli.serve import serve
+from bayespa.cli.serve import serve, token
 from bayespa.cli.train import train, update
 from bayespa.cli.use import evaluate, predict
 from bayespa.text.interrupts import Interrupted
@@ -53,11 +53,25 @@ def main() -> None:
     bayespa predict model.bayespa new.jsonl
     bayespa report model.bayespa --data test.jsonl -o report.html
     tail -f stream.jsonl | bayespa update model.bayespa -
+    bayespa serve model.bayespa
 
     Results go to standard output, as JSON with --json; messages and progress go to standard error. Exit
     codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted (what was learned is saved).
     """
 
 
-for command in (train, update, predict, evaluate, topics, explain, report, serve, reproduce, datasets, demo):
+for command in (
+    train,
+    update,
+    predict,
+    evaluate,
+    topics,
+    explain,
+    report,
+    serve,
+    token,
+    reproduce,
+    datasets,
+    demo,
+):
     main.add_command(command)

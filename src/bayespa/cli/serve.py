@@ -3,42 +3,127 @@
 from __future__ import annotations
 
 import ipaddress
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from bayespa.cli.options import MODEL
+from bayespa.cli.options import MODEL, F
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_MISSING = "{} is missing, which serving needs: pip install 'bayespa[serve]'"
+
+
+def _number(name: str, default: float, help: str) -> Callable[[F], F]:
+    """Return an option that takes a number: seconds or rates, or where the default is whole a count."""
+    whole = isinstance(default, int)
+    kind = click.IntRange(0) if whole else click.FloatRange(0.0)
+    return click.option(
+        name, type=kind, default=default, show_default=True, metavar="N" if whole else "S", help=help
+    )
 
 
 @click.command()
 @MODEL
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free."
 )
-@click.option("--tokens", type=_FILE, help="File of tokens; see bayespa token. Needed for other machines.")
-@click.option("--tls-cert", type=_FILE, help="Certificate, in PEM; with --tls-key.")
-@click.option("--tls-key", type=_FILE, help="Key of the certificate, in PEM.")
+@click.option("--tokens", type=_FILE, help="File of tokens (see bayespa token), if other machines may ask.")
+@click.option("--tls-cert", type=_FILE, help="Certificate for TLS, in PEM.")
+@click.option("--tls-key", type=_FILE, help="Its key, in PEM.")
+@click.option("--proxies", default="", metavar="A,B,...", help="Proxies whose X-Forwarded-For is believed.")
+@click.option("--batch-size", type=click.IntRange(1), metavar="N", help="Largest mini-batch.")
+@_number("--delay", 0.1, "Seconds that a document waits for others to be learned with.")
+@_number("--capacity", 10_000, "Documents that may wait to be learned; more are told to come later.")
+@_number("--checkpoint-every", 20_000, "Save the model after each N documents.")
+@_number("--checkpoint-seconds", 60.0, "Save the model after S seconds, too.")
+@click.option("--trim", is_flag=True, help="Remove files of the log that the saved model holds all of.")
+@_number("--waiting", 100_000, "Predictions to keep, with their texts, until their label is known.")
+@_number("--max-classes", 1000, "Classes that the model may have.")
+@_number("--max-body", 4 * 2**20, "Bytes of a request.")
+@_number("--max-texts", 1024, "Texts of a request.")
+@_number("--max-text", 200_000, "Characters of a text.")
+@_number("--max-rate", 5000.0, "Requests a second of a client.")
+@_number("--max-seconds", 30.0, "Seconds for a request to arrive, and for its answer.")
+@click.option("--jobs", default=1, show_default=True, help="Threads of a mini-batch and of a prediction.")
+@click.option("--access-log", is_flag=True, help="Log each request to standard error, without texts.")
+@click.option("--log-texts", is_flag=True, help="Log the texts that are learned, too.")
 def serve(
-    path: Path, host: str, port: int, tokens: Path | None, tls_cert: Path | None, tls_key: Path | None
+    path: Path,
+    host: str,
+    port: int,
+    tokens: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    proxies: str,
+    jobs: int,
+    access_log: bool,
+    log_texts: bool,
+    **options: Any,
 ) -> None:
-    """Serve a model over HTTP: it answers while it learns."""
-    try:
-        import uvicorn
+    """Serve a model over HTTP; it learns while it answers.
 
+    \b
+    bayespa serve model.bayespa
+    curl -d '{"texts": ["..."]}' -H 'Content-Type: application/json' http://127.0.0.1:8000/api/v1/predict
+
+    What is to be learned is written to a log in MODEL.serve/log before it is acknowledged: nothing is lost,
+    whatever happens, and nothing learned twice. MODEL is saved now and then, and in the end. Without --tokens
+    only this machine may ask. Ctrl-C or SIGTERM learns all that was acknowledged, saves and ends.
+    """
+    try:
+        from bayespa.serve import server
         from bayespa.serve.app import create_app
+        from bayespa.serve.guard import Limits
         from bayespa.serve.security import Tokens
-        from bayespa.serve.service import Service
+        from bayespa.serve.service import Service, Settings
     except ImportError as error:
-        raise ImportError(f"{error.name} is missing; pip install 'bayespa[serve]'") from error
+        raise ImportError(_MISSING.format(error.name)) from error
     if tokens is None and not _is_loopback(host):
         raise click.UsageError(f"--host {host} lets other machines in; give --tokens, too")
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
     known = None if tokens is None else Tokens.read(tokens)
-    with Service(path) as service:
-        app = create_app(service, tokens=known)
-        uvicorn.run(app, host=host, port=port, ssl_certfile=tls_cert, ssl_keyfile=tls_key, access_log=False)
+    settings = Settings(
+        options["batch_size"],
+        options["delay"],
+        options["capacity"],
+        options["checkpoint_every"],
+        options["checkpoint_seconds"],
+        options["trim"],
+        options["waiting"],
+        options["max_classes"],
+    )
+    limits = Limits(
+        body=options["max_body"],
+        texts=options["max_texts"],
+        text=options["max_text"],
+        rate=options["max_rate"],
+        seconds=options["max_seconds"],
+    )
+    server.log_to_stderr(access_log)
+    listening = server.listen(host, port)
+
+    def started() -> None:
+        where = f"[{host}]" if ":" in host else host
+        scheme = "http" if tls_cert is None else "https"
+        click.echo(f"serving {path} at {scheme}://{where}:{listening.getsockname()[1]}", err=True)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)  # uvicorn sends it again when it has ended
+    with Service(path, settings, jobs=jobs) as service:
+        app = create_app(service, tokens=known, limits=limits, log_texts=log_texts)
+        server.run(app, listening, certificate=tls_cert, key=tls_key, proxies=proxies, started=started)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    from bayespa.text.interrupts import Interrupted
+
+    raise Interrupted(number)
 
 
 def _is_loopback(host: str) -> bool:
@@ -46,3 +131,34 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice(["read", "learn", "admin"]),
+    default="read",
+    show_default=True,
+    help="What it allows: to ask, to teach as well, or everything.",
+)
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="File of tokens, to which its hash is added.",
+)
+def token(name: str, role: Any, path: Path) -> None:
+    """Make a token for a service, and print it: it cannot be shown again.
+
+    \b
+    bayespa token laptop --role learn --file tokens.txt
+    """
+    from bayespa.serve.security import new_token
+
+    made, line = new_token(name, role)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with open(descriptor, "a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    click.echo(made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from dataclasses import asdict
 from functools import lru_cache
@@ -18,8 +17,8 @@ from pydantic_core import to_json
 from bayespa.corpus import Label
 from bayespa.inspect.view import topic_table
 from bayespa.serve.context import Context, context, require, who
-from bayespa.serve.guard import AUDIT, COOKIE, session_cookie
-from bayespa.serve.service import Predicted, Published
+from bayespa.serve.guard import COOKIE, session_cookie
+from bayespa.serve.service import Busy, Predicted, Published
 from bayespa.serve.writer import Labelled
 
 anyone = APIRouter(prefix="/api/v1")
@@ -186,21 +185,11 @@ async def learn(body: LearnIn, request: Request) -> LearnOut:
     service = shared.service
     documents = _documents(shared, body.documents)
     entries = await asyncio.wrap_future(service.learn(documents, at_once=body.wait))
-    principal = who(request)
-    AUDIT.info(
-        json.dumps(
-            {
-                "event": "learn",
-                "who": None if principal is None else principal.name,
-                "documents": len(entries),
-                "from": entries[0].seq,
-                "to": entries[-1].seq,
-            }
-        )
-    )
+    numbers = [entry.seq for entry in entries]
+    texts = [document.text for document in documents]
+    shared.audit(who(request), "learn", texts, documents=len(entries), first=min(numbers), last=max(numbers))
     if body.wait:
-        last = max(entry.seq for entry in entries)
-        await asyncio.to_thread(service.wait_for, last, shared.limits.seconds)
+        await asyncio.to_thread(service.wait_for, max(numbers), shared.limits.seconds)
     return LearnOut(
         version=service.published.version, documents=[EntryOut(**entry._asdict()) for entry in entries]
     )
@@ -267,7 +256,12 @@ async def begin_session(body: SessionIn, request: Request, response: Response) -
     shared = context(request)
     principal = who(request) if shared.tokens is None else shared.tokens.find(body.token)
     if principal is None:
+        address = "unknown" if request.client is None else request.client.host
+        shared.audit(None, "wrong token", address=address)
+        if shared.tokens is not None and (wait := shared.tokens.guessed(address)):
+            raise Busy(1 + int(wait), "too many wrong tokens")
         raise HTTPException(401, "the token is wrong")
+    shared.audit(principal, "session")
     cookie = shared.sessions.begin(principal)
     response.set_cookie(
         COOKIE, cookie, httponly=True, samesite="strict", secure=request.url.scheme == "https", path="/"

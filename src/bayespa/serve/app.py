@@ -14,12 +14,13 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
+from starlette.exceptions import HTTPException
 
 import bayespa
 from bayespa.serve import api, inference_protocol, page
 from bayespa.serve.batching import Batcher
 from bayespa.serve.context import Context, context, require
-from bayespa.serve.guard import Guard, Limits
+from bayespa.serve.guard import Guard, Limits, problem
 from bayespa.serve.metrics import Metrics
 from bayespa.serve.monitor import StreamWatch
 from bayespa.serve.review import Reviews
@@ -28,11 +29,16 @@ from bayespa.serve.service import Busy, Service, Stopped
 from bayespa.serve.writer import Refused
 
 plain = APIRouter()
-ROUTERS = (plain, *api.ROUTERS, *page.ROUTERS, inference_protocol.router)
+ROUTERS = (plain, *api.ROUTERS, *page.ROUTERS, *inference_protocol.ROUTERS)
 
 
 def create_app(
-    service: Service, *, tokens: Tokens | None = None, limits: Limits | None = None, threads: int = 2
+    service: Service,
+    *,
+    tokens: Tokens | None = None,
+    limits: Limits | None = None,
+    threads: int = 2,
+    log_texts: bool = False,
 ) -> Guard:
     """Return the ASGI application of a running service.
 
@@ -44,6 +50,8 @@ def create_app(
     limits : Limits, optional
     threads : int
         Threads that predict.
+    log_texts : bool
+        Whether the log of changes has the texts, too.
     """
     limits = limits or Limits()
     metrics = Metrics(service)
@@ -67,12 +75,15 @@ def create_app(
         openapi_url=None,
         lifespan=lifespan,
     )
-    app.state.context = Context(service, batcher, limits, metrics, tokens, sessions, watch, reviews)
+    app.state.context = Context(
+        service, batcher, limits, metrics, tokens, sessions, watch, reviews, log_texts
+    )
     for router in ROUTERS:
         app.include_router(router)
     for kind, handler in (
         (RequestValidationError, _malformed),
         (ValidationError, _malformed),
+        (HTTPException, _told),
         (Refused, _refused),
         (Busy, _busy),
         (Stopped, _stopped),
@@ -106,20 +117,26 @@ def openapi(request: Request) -> JSONResponse:
 # Errors: what is wrong and where, without what was sent
 
 
+def _problem(status: int, detail: Any, headers: Any = None) -> JSONResponse:
+    return JSONResponse(problem(detail), status, headers)
+
+
 async def _malformed(request: Request, error: Any) -> JSONResponse:
-    problems = [
-        {"where": ".".join(map(str, problem["loc"])), "message": problem["msg"]} for problem in error.errors()
-    ]
-    return JSONResponse({"detail": problems[:20]}, 422)
+    found = [{"where": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()[:20]]
+    return _problem(422, found)
+
+
+async def _told(request: Request, error: Any) -> JSONResponse:
+    return _problem(error.status_code, error.detail, error.headers)
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    return JSONResponse({"detail": str(error)}, 422)
+    return _problem(422, str(error))
 
 
 async def _busy(request: Request, error: Any) -> JSONResponse:
-    return JSONResponse({"detail": str(error)}, 429, {"retry-after": str(error.retry_after)})
+    return _problem(429, str(error), {"retry-after": str(error.retry_after)})
 
 
 async def _stopped(request: Request, error: Exception) -> JSONResponse:
-    return JSONResponse({"detail": f"nothing was learned: {error}"}, 503, {"retry-after": "10"})
+    return _problem(503, f"nothing was learned: {error}", {"retry-after": "10"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from fastapi import Depends, HTTPException, Request
 
 from bayespa.serve.batching import Batcher
-from bayespa.serve.guard import Limits
+from bayespa.serve.guard import AUDIT, Limits
 from bayespa.serve.metrics import Metrics
 from bayespa.serve.monitor import StreamWatch
 from bayespa.serve.review import Reviews
@@ -29,6 +30,7 @@ class Context:
     sessions: Sessions
     watch: StreamWatch
     reviews: Reviews
+    log_texts: bool  # whether the log of changes has them
 
     def require_texts(self, texts: Sequence[str]) -> None:
         """Refuse too many texts, and texts that are too long."""
@@ -38,6 +40,11 @@ class Context:
             if len(text) > self.limits.text:
                 what = f"text {place} has {len(text)} characters; {self.limits.text} is the most"
                 raise HTTPException(413, what)
+
+    def audit(self, principal: Principal | None, event: str, texts: Sequence[str] = (), **what: Any) -> None:
+        """Log a change: who has made it, and what it is; texts only if that was asked for."""
+        named = {"event": event, "who": None if principal is None else principal.name, **what}
+        AUDIT.info(json.dumps({**named, "texts": list(texts)} if self.log_texts else named))
 
 
 def context(request: Request) -> Context:

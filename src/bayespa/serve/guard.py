@@ -35,7 +35,6 @@ OPEN = (
 OPEN_FOLDER = "/static/"  # and the files of the page
 _CHANGES = ("POST", "PUT", "PATCH", "DELETE")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
-_FAILURES = 0.5  # wrong tokens a second of an address that are answered one by one
 _PASSED_ON = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
@@ -97,7 +96,7 @@ class Guard:
     ) -> None:
         self._app, self._tokens, self._sessions = app, tokens, sessions
         self._limits, self._metrics = limits, metrics
-        self._rates, self._failures = Rates(limits.rate), Rates(_FAILURES)
+        self._rates = Rates(limits.rate)
         self._bodies = 0  # bytes in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -184,7 +183,7 @@ class Guard:
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         length = headers.get(b"content-length", b"")
         empty = length in (b"", b"0") and b"transfer-encoding" not in headers
-        if not empty and kind not in (b"application/json", b"application/octet-stream"):
+        if not empty and kind not in (b"", b"application/json", b"application/octet-stream"):
             raise _Answer(415, "the body must be JSON: Content-Type: application/json")
 
     def _principal(self, method: str, headers: dict[bytes, bytes], address: str) -> Principal | None:
@@ -195,8 +194,7 @@ class Guard:
             principal = self._tokens.find(token.strip())
             if principal is None:
                 AUDIT.info(json.dumps({"event": "wrong token", "address": address}))
-                wait = self._failures.wait(address, time.monotonic())
-                if wait:
+                if wait := self._tokens.guessed(address):
                     raise _too_many("too many wrong tokens", wait)
                 raise _Answer(401, "the token is wrong", {"www-authenticate": "Bearer"})
             return principal
@@ -307,8 +305,13 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
+def problem(detail: str | list[dict[str, str]]) -> dict[str, Any]:
+    """Return the body of an error; its text ``error`` is what the Open Inference Protocol has."""
+    return {"error": detail if isinstance(detail, str) else json.dumps(detail), "detail": detail}
+
+
 async def _respond(send: Send, status: int, message: str, headers: dict[str, str]) -> None:
-    body = json.dumps({"detail": message}).encode()
+    body = json.dumps(problem(message)).encode()
     named = {"content-type": "application/json", "content-length": str(len(body)), **headers}
     listed = [(name.encode(), value.encode()) for name, value in named.items()]
     await send({"type": "http.response.start", "status": status, "headers": listed})

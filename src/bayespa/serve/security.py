@@ -16,6 +16,7 @@ from typing import Literal, get_args
 Role = Literal["read", "learn", "admin"]  # each may do what those before it may
 ROLES: tuple[Role, ...] = get_args(Role)
 _LINE = re.compile(r"(?P<role>read|learn|admin) (?P<name>\S+) sha256:(?P<hash>[0-9a-f]{64})")
+_GUESSES = 0.5  # wrong tokens a second of an address that are answered as such
 HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -43,6 +44,31 @@ class Principal:
 EVERYBODY = Principal("everybody", "admin")  # on this machine, where there are no tokens
 
 
+class Rates:
+    """Allows each of many clients so many requests a second, and a second's worth of them at once.
+
+    >>> rates = Rates(2.0)
+    >>> [rates.wait("a", now=0.0) for _ in range(3)], rates.wait("b", now=0.0), rates.wait("a", now=1.0)
+    ([0.0, 0.0, 0.5], 0.0, 0.0)
+    """
+
+    MOST = 10_000  # clients that are remembered
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._clients: dict[str, tuple[float, float]] = {}  # requests that are left, and when
+
+    def wait(self, client: str, now: float) -> float:
+        """Count a request; return how many seconds to wait if it is one too many, else 0."""
+        most = max(1.0, self._per_second)
+        left, since = self._clients.get(client, (most, now))
+        left = min(most, left + (now - since) * self._per_second)
+        if len(self._clients) >= self.MOST and client not in self._clients:
+            self._clients.clear()  # who asks from so many addresses is not held up by this
+        self._clients[client] = (left - 1.0, now) if left >= 1.0 else (left, now)
+        return 0.0 if left >= 1.0 else (1.0 - left) / self._per_second
+
+
 class Tokens:
     """Tokens by their hashes.
 
@@ -60,6 +86,7 @@ class Tokens:
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._known: list[tuple[bytes, Principal]] = []
+        self._guesses = Rates(_GUESSES)
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
@@ -89,6 +116,10 @@ class Tokens:
             if hmac.compare_digest(own, known):
                 found = principal
         return found
+
+    def guessed(self, address: str) -> float:
+        """Count a wrong token; return how many seconds to wait if there were too many, else 0."""
+        return self._guesses.wait(address, time.monotonic())
 
 
 def new_token(name: str, role: Role) -> tuple[str, str]:
@@ -153,28 +184,3 @@ class Sessions:
 
     def _signature(self, what: str, content: str) -> str:
         return hmac.new(self._key, f"{what}:{content}".encode(), "sha256").hexdigest()
-
-
-class Rates:
-    """Allows each of many clients so many requests a second, and a second's worth of them at once.
-
-    >>> rates = Rates(2.0)
-    >>> [rates.wait("a", now=0.0) for _ in range(3)], rates.wait("b", now=0.0), rates.wait("a", now=1.0)
-    ([0.0, 0.0, 0.5], 0.0, 0.0)
-    """
-
-    MOST = 10_000  # clients that are remembered
-
-    def __init__(self, per_second: float) -> None:
-        self._per_second = per_second
-        self._clients: dict[str, tuple[float, float]] = {}  # requests that are left, and when
-
-    def wait(self, client: str, now: float) -> float:
-        """Count a request; return how many seconds to wait if it is one too many, else 0."""
-        most = max(1.0, self._per_second)
-        left, since = self._clients.get(client, (most, now))
-        left = min(most, left + (now - since) * self._per_second)
-        if len(self._clients) >= self.MOST and client not in self._clients:
-            self._clients.clear()  # who asks from so many addresses is not held up by this
-        self._clients[client] = (left - 1.0, now) if left >= 1.0 else (left, now)
-        return 0.0 if left >= 1.0 else (1.0 - left) / self._per_second

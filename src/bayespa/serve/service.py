@@ -26,6 +26,7 @@ import numpy as np
 
 import bayespa
 from bayespa.corpus import Document
+from bayespa.corpus.documents import brief
 from bayespa.serve.log import Log, LogError, Record
 from bayespa.serve.store import Database
 from bayespa.serve.writer import Entry, Labelled, Refused, Submission, Writer, checksum
@@ -33,7 +34,7 @@ from bayespa.text import files
 from bayespa.text.model import Answers, TextModel
 from bayespa.text.saving import load_text_model
 from bayespa.text.stream import StreamRun, learn_batch
-from bayespa.text.targets import as_target, plain_label
+from bayespa.text.targets import as_target, names_of, plain_label
 
 _LOGGER = logging.getLogger("bayespa.serve")
 _SLOWEST_RATE = 10.0  # documents learned a second, to say how long to wait
@@ -115,6 +116,8 @@ class Settings:
         Whether to remove those files of the log that a saved model holds all of.
     waiting : int
         Predictions to keep until their label is known.
+    max_classes : int
+        Classes that the model may have; labels that would be more are refused.
     """
 
     batch_size: int | None = None
@@ -124,6 +127,7 @@ class Settings:
     save_seconds: float = 60.0
     trim: bool = False
     waiting: int = 100_000
+    max_classes: int = 1000
 
 
 class Service:
@@ -193,6 +197,7 @@ class Service:
         """Take the model and its log, and learn of the log what the model has not learned."""
         self._stack.enter_context(files.locked(self.path, wait=False))
         self._model = model = load_text_model(self.path, self._jobs)
+        self._classes = frozenset(model.classes.names)  # and those of documents that wait
         self._log = Log(self.folder / "log")
         self._stack.callback(self._log.close)
         self.store = Database(self.folder / "store.sqlite", self.settings.waiting)
@@ -329,7 +334,19 @@ class Service:
             why = self._model.refusal(Document(document.text, document.label, document.id), target) or ""
         if why:
             raise Refused(f"document {document.id!r} cannot be learned: {why}")
-        return document._replace(label=as_target(plain_label(document.label), target, 0))
+        label = as_target(plain_label(document.label), target, 0)
+        if target != "number" and label is not None:
+            self._require_few_classes(names_of(label))
+        return document._replace(label=label)
+
+    def _require_few_classes(self, names: tuple[str, ...]) -> None:
+        """Refuse a label that would be a class too many."""
+        with self._lock:
+            classes = self._classes.union(names)
+            if len(classes) > max(len(self._classes), self.settings.max_classes):
+                most = self.settings.max_classes
+                raise Refused(f"label {brief(names)} is a class too many; {most} is the most")
+            self._classes = classes
 
     def _learn_all(self) -> None:
         """Learn mini-batches until the end, and save the model now and then."""

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY, id TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS progress (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL);
 INSERT OR IGNORE INTO progress VALUES (1, 0);
 """
+
+_SECONDS = 0.5  # between writing predictions
 
 
 class Known(NamedTuple):
@@ -42,29 +45,51 @@ class Database:
     >>> with tempfile.TemporaryDirectory() as name:
     ...     store = Database(pathlib.Path(name, "store.sqlite"), most_waiting=1)
     ...     store.keep_waiting([("a", "some words"), ("b", "others")])
-    ...     store.waiting(["a", "b"])
+    ...     found = store.waiting(["a", "b"])
+    ...     store.close()
+    >>> found
     {'b': 'others'}
     """
 
     def __init__(self, path: Path, most_waiting: int = 100_000) -> None:
         self._most_waiting = most_waiting
         self._lock = threading.Lock()
+        self._buffer = threading.Lock()
+        self._unwritten: dict[str, str] = {}  # predictions that are on their way
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         path.chmod(0o600)
         # The log is what must not be lost; a transaction of this file may be, if the machine loses power.
         self._connection.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {_TABLES}")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._write_often, name="bayespa-store", daemon=True)
+        self._thread.start()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to this block alone; all of its changes are made, or none."""
+        """Give the connection to this block alone; all of its changes are made, or none.
+
+        It finds all predictions that wait: those that are on their way are written first.
+        """
         with self._lock:
-            self._connection.execute("BEGIN")
+            with self._buffer:
+                arrived = list(self._unwritten.items())
+            connection = self._connection
+            connection.execute("BEGIN")
             try:
-                yield self._connection
+                if arrived:
+                    connection.executemany("INSERT INTO waiting (id, text) VALUES (?, ?)", arrived)
+                    connection.execute(
+                        "DELETE FROM waiting WHERE number <= (SELECT max(number) FROM waiting) - ?",
+                        (self._most_waiting,),
+                    )
+                yield connection
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
+            connection.execute("COMMIT")
+            with self._buffer:
+                for id_, _ in arrived:
+                    self._unwritten.pop(id_, None)
 
     # Ids of the log
 
@@ -77,8 +102,8 @@ class Database:
 
     def add_learned(self, records: Iterable[tuple[Record, int]]) -> None:
         """Keep the ids of records, each with the checksum of its content."""
-        rows = [(record.id, record.seq, checksum) for record, checksum in records]
-        if rows:
+        found = ((record.id, record.seq, checksum) for record, checksum in records)
+        while rows := list(islice(found, 4096)):
             with self.transaction() as connection:
                 connection.executemany("INSERT OR IGNORE INTO learned VALUES (?, ?, ?)", rows)
                 connection.execute("UPDATE progress SET seq = ?", (rows[-1][1],))
@@ -95,23 +120,20 @@ class Database:
 
     # Predictions that wait
 
-    def keep_waiting(self, predictions: Sequence[tuple[str, str]]) -> None:
-        """Keep ids and texts of predictions until their label is known."""
-        if not self._most_waiting:
-            return
-        with self.transaction() as connection:
-            connection.executemany("INSERT INTO waiting (id, text) VALUES (?, ?)", predictions)
-            connection.execute(
-                "DELETE FROM waiting WHERE number <= (SELECT max(number) FROM waiting) - ?",
-                (self._most_waiting,),
-            )
+    def keep_waiting(self, predictions: Iterable[tuple[str, str]]) -> None:
+        """Keep ids and texts of predictions until their label is known; they are written soon."""
+        if self._most_waiting:
+            with self._buffer:
+                self._unwritten.update(predictions)
+                for id_ in list(islice(self._unwritten, max(0, len(self._unwritten) - self._most_waiting))):
+                    del self._unwritten[id_]
 
     def waiting(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of those of the predictions that are kept."""
         found = {}
-        with self._lock:
+        with self.transaction() as connection:
             for id_ in ids:
-                row = self._connection.execute("SELECT text FROM waiting WHERE id = ?", (id_,)).fetchone()
+                row = connection.execute("SELECT text FROM waiting WHERE id = ?", (id_,)).fetchone()
                 if row is not None:
                     found[id_] = row[0]
         return found
@@ -119,9 +141,14 @@ class Database:
     @property
     def arrived(self) -> int:
         """Predictions that were kept so far."""
-        with self._lock:
-            (number,) = self._connection.execute("SELECT coalesce(max(number), 0) FROM waiting").fetchone()
+        with self.transaction() as connection:
+            (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM waiting").fetchone()
         return int(number)
+
+    def _write_often(self) -> None:
+        while not self._ended.wait(_SECONDS):
+            with self.transaction():
+                pass  # what was on its way is written
 
     def sync(self) -> None:
         """Make sure that all of it is on the disk."""
@@ -130,5 +157,8 @@ class Database:
 
     def close(self) -> None:
         """Close the database."""
-        with self._lock:
-            self._connection.close()
+        self._ended.set()
+        self._thread.join()
+        with self.transaction():
+            pass
+        self._connection.close()
