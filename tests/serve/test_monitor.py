@@ -23,9 +23,9 @@ def watched(n=1000):
             ["a" if k % 3 else "b"], lambda k=k: {"0": 10.0 + k, **({"1": 5.0} if k > n / 2 else {})}
         )
         if k % 2:
-            monitor.judged({"a": 0.7, "b": 0.3}, "a" if k % 10 else "b", "given")
+            monitor.judged({"a": 0.7, "b": 0.3}, "a", "a" if k % 10 else "b", "given")
         if k % 10 == 0:
-            monitor.judged({"a": 0.7, "b": 0.3}, "b", "chosen")
+            monitor.judged({"a": 0.7, "b": 0.3}, "a", "b", "chosen")
     return monitor
 
 
@@ -64,14 +64,14 @@ def test_an_alarm_stands_where_it_was_raised():
     monitor = Monitor(rate=1e-3)
     for k in range(400):
         monitor.predicted(["a"])
-        monitor.judged({"a": 0.9, "b": 0.1}, "a" if k < 300 else "b", "given")
+        monitor.judged({"a": 0.9, "b": 0.1}, "a", "a" if k < 300 else "b", "given")
     (alarm,) = monitor.summary()["drift"]["alarms"]
     assert 300 < alarm < 340
 
 
 def test_a_label_that_no_class_had_is_wrong():
     monitor = Monitor()
-    monitor.judged({"a": 0.9, "b": 0.1}, "c", "given")
+    monitor.judged({"a": 0.9, "b": 0.1}, "a", "c", "given")
     assert monitor.summary()["accuracy"]["given"]["right"] == 0
 
 
@@ -80,3 +80,15 @@ def test_it_goes_on_from_its_state():
     again = Monitor.from_state(json.loads(json.dumps(monitor.to_state())))
     assert again.to_state() == monitor.to_state()
     assert again.summary() == monitor.summary()
+
+
+def test_of_several_classes_the_whole_set_is_judged():
+    monitor = Monitor()
+    monitor.predicted([("a", "b"), ()])
+    monitor.judged({"a": 0.9, "b": 0.6, "c": 0.1}, ("a", "b"), ("b", "a"), "given")
+    monitor.judged({"a": 0.1, "b": 0.2, "c": 0.1}, (), ("c",), "given")
+    summary = monitor.summary()
+    assert summary["points"][0]["labels"] == {"a": 1, "b": 1}
+    assert summary["accuracy"]["given"]["right"] == 1
+    confidences = [one["confidence"] for one in summary["calibration"]["bins"]]
+    assert confidences == pytest.approx([0.9 * 0.6 * 0.9, 0.9 * 0.8 * 0.9])

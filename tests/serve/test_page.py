@@ -134,6 +134,19 @@ def test_two_people_at_once(browser, served, papers):
         assert sorted(text for text, _ in records(service)) == sorted(seen)
 
 
+def test_a_key_pressed_twice_answers_once(browser, served, papers):
+    """The second comes before another document is shown, and is not meant for one that nobody has seen."""
+    with served.running() as service:
+        service.predict(papers[0][300:310])
+        page = browser.page(served.url)
+        page.wait(SHOWN)
+        key = "new KeyboardEvent('keydown', { key: 'a', bubbles: true })"
+        page.run(f"for (const _ of [1, 2]) document.body.dispatchEvent({key})")
+        page.wait("document.querySelector('.foot').innerText.includes('1 reviewed')")
+        press_and_wait(page, "a")
+        assert len(records(service)) == 2
+
+
 def test_a_reload_and_a_service_that_comes_back_lose_nothing(browser, served, papers):
     with served.running() as service:
         service.predict(papers[0][300:340])

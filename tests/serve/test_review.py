@@ -4,10 +4,14 @@ import json
 
 import pytest
 
+import bayespa
+from bayespa.serve.app import create_app
 from bayespa.serve.monitor import StreamWatch
 from bayespa.serve.review import Reviews
 from bayespa.serve.service import Busy, Service
 from bayespa.serve.writer import Labelled
+
+from .conftest import Client
 
 ANN, BOB = {"X-Reviewer": "Ann"}, {"X-Reviewer": "Bob"}
 
@@ -171,3 +175,22 @@ def test_the_stream_is_watched_and_kept(path, papers):
         )
     with Service(path) as service:
         assert StreamWatch(service).summary() == summary
+
+
+@pytest.mark.parametrize(
+    ("labels", "what"), [([1.0, 2.0], "numbers"), ([("a",), ("b", "c")], "lists of classes")]
+)
+def test_models_of_other_labels_are_watched_and_not_reviewed(tmp_path, labels, what):
+    path = tmp_path / "model.bayespa"
+    texts = ["good film", "bad film"]
+    bayespa.save(bayespa.TextModel("linear", random_state=0).learn(texts, labels), path)
+    with Service(path) as service:
+        client = Client(create_app(service))
+        predict(client, texts)
+        refused = client.get("/api/v1/review", headers=ANN)
+        assert refused.status_code == 409
+        assert what in refused.json()["detail"]
+        documents = [{"text": texts[0], "label": labels[0]}]
+        assert client.post("/api/v1/learn", {"documents": documents, "wait": True}).status_code == 200
+        numbers = what == "numbers"
+        assert client.get("/api/v1/stream").json()["accuracy"]["given"]["n"] == (0 if numbers else 1)

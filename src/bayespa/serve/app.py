@@ -59,6 +59,7 @@ def create_app(
     sessions = Sessions.kept(service.folder / "session.key")
 
     watch = StreamWatch(service)
+    watch.report_to(metrics.registry)
     reviews = Reviews(service, watch.monitor)
 
     @asynccontextmanager

@@ -18,14 +18,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from prometheus_client import CollectorRegistry, Gauge
 
-from bayespa.corpus import Label
 from bayespa.inspect.calibration import Reliability
 from bayespa.serve.drift import Drift
 from bayespa.serve.service import LearnedBatch, Predicted, Service
 from bayespa.text.model import TextModel
+from bayespa.text.targets import names_of
 from bayespa.topics.relevance import CONTRAST
 
+Classes = str | tuple[str, ...]  # a label: one class, or several
 Source = Literal["given", "random", "chosen"]
 MOST = 64  # points; when there are more, neighbours become one
 FIRST = 50  # documents of a point at first
@@ -46,6 +48,20 @@ def interval(right: int, n: int) -> tuple[float, float]:
     centre = (share + square / (2 * n)) / (1.0 + square / n)
     half = Z * math.sqrt(share * (1.0 - share) / n + square / (4 * n * n)) / (1.0 + square / n)
     return centre - half if right else 0.0, centre + half if right < n else 1.0
+
+
+def chance(probabilities: Mapping[str, float], label: Classes) -> float:
+    """Return the probability of a label; one of several classes has all of them, and no other.
+
+    >>> chance({"a": 0.9, "b": 0.1}, "a"), chance({"a": 0.5, "b": 0.25}, ("a",)), chance({"a": 0.9}, "new")
+    (0.9, 0.375, 0.0)
+    """
+    if isinstance(label, str):
+        return min(1.0, probabilities.get(label, 0.0))
+    product = float(all(name in probabilities for name in label))
+    for name, p in probabilities.items():
+        product *= p if name in label else 1.0 - p
+    return min(1.0, max(0.0, product))
 
 
 @dataclass
@@ -109,7 +125,7 @@ class Monitor:
     >>> monitor = Monitor()
     >>> for n in range(100):
     ...     monitor.predicted(["a"])
-    ...     monitor.judged({"a": 0.8, "b": 0.2}, "a" if n % 5 else "b", "given")
+    ...     monitor.judged({"a": 0.8, "b": 0.2}, "a", "a" if n % 5 else "b", "given")
     >>> summary = monitor.summary()
     >>> summary["accuracy"]["given"]["value"], summary["calibration"]["error"] < 1e-9
     (0.8, True)
@@ -128,14 +144,14 @@ class Monitor:
         self._stride = FIRST
         self._bins = np.zeros((3, BINS))  # predictions, the sum of their confidences, those right
 
-    def predicted(self, labels: Sequence[str], topics: Callable[[], Mapping[str, float]] = dict) -> None:
+    def predicted(self, labels: Sequence[Classes], topics: Callable[[], Mapping[str, float]] = dict) -> None:
         """Count predictions; now and then `topics` is asked how many words each topic has learned."""
         if not labels:
             return
         with self._lock:
             self._begin(topics)
             self.points[-1].documents += len(labels)
-            self.points[-1].labels.update(labels)
+            self.points[-1].labels.update(name for label in labels for name in names_of(label))
             self.documents += len(labels)
 
     def _begin(self, topics: Callable[[], Mapping[str, float]]) -> None:
@@ -151,10 +167,12 @@ class Monitor:
         for name in self.points[-1].topics:
             self.born.setdefault(name, self.documents)
 
-    def judged(self, probabilities: Mapping[str, float], label: str, source: Source) -> None:
+    def judged(
+        self, probabilities: Mapping[str, float], said: Classes, label: Classes, source: Source
+    ) -> None:
         """Count a label that has become known, and what was said of its document before it was learned."""
-        said = max(probabilities, key=lambda name: probabilities[name])
-        right = said == label
+        right = set(names_of(said)) == set(names_of(label))
+        confidence, loss = chance(probabilities, said), 1.0 - chance(probabilities, label)
         with self._lock:
             self.tallies[source].add(right)
             if source == "chosen":
@@ -162,9 +180,8 @@ class Monitor:
             if not self.points:
                 self.points.append(StreamPoint(self.documents))
             self.points[-1].judged.add(right)
-            confidence = min(1.0, probabilities[said])
             self._bins[:, min(int(confidence * BINS), BINS - 1)] += 1.0, confidence, right
-            if self.drift.add(max(0.0, 1.0 - min(1.0, probabilities.get(label, 0.0)))):
+            if self.drift.add(loss):
                 self.alarms.append(self.documents)
 
     def summary(self) -> dict[str, Any]:
@@ -259,6 +276,15 @@ class StreamWatch:
         self.monitor = Monitor() if row is None else Monitor.from_state(json.loads(row[0]))
         service.subscribe(self._notice)
 
+    def report_to(self, registry: CollectorRegistry) -> None:
+        """Tell Prometheus about drift, too."""
+        drift = self.monitor.drift
+        for name, what, value in (
+            ("evidence", f"Evidence for drift; {drift.threshold:g} raises an alarm.", lambda: drift.evidence),
+            ("alarms", "Alarms so far.", lambda: len(drift.alarms)),
+        ):
+            Gauge(f"bayespa_drift_{name}", what, registry=registry).set_function(value)
+
     def _notice(self, event: Predicted | LearnedBatch) -> None:
         answers = event.answers
         if answers.probabilities is None:
@@ -271,14 +297,13 @@ class StreamWatch:
             self._predicted([answers.labels[n] for n in given if event.records[n].id not in before])
             for n in given:
                 said = dict(zip(answers.class_names, answers.probabilities[n].tolist(), strict=True))
-                self.monitor.judged(said, str(event.records[n].label), "given")
+                labels: tuple[Any, Any] = answers.labels[n], event.records[n].label
+                self.monitor.judged(said, *labels, "given")
         if time.monotonic() - self._kept > _EVERY:
             self.keep()
 
-    def _predicted(self, labels: Sequence[Label]) -> None:
-        self.monitor.predicted(
-            [str(label) for label in labels], lambda: topic_sizes(self._service.published.model)
-        )
+    def _predicted(self, labels: Sequence[Any]) -> None:
+        self.monitor.predicted(labels, lambda: topic_sizes(self._service.published.model))
 
     def keep(self) -> None:
         """Write what was watched to the store."""

@@ -14,6 +14,7 @@ from pydantic import Field
 from bayespa.serve.api import Body, Name
 from bayespa.serve.context import context, require, who
 from bayespa.serve.review import NotYours
+from bayespa.text.targets import MEANING
 
 files = APIRouter(include_in_schema=False)
 reading = APIRouter(prefix="/api/v1", dependencies=[require("read")])
@@ -96,6 +97,11 @@ def _person(request: Request, reviewer: str) -> str:
 def _state(request: Request, person: str, n: int) -> dict[str, Any]:
     """Return the next documents of a person, the classes to choose from, and how far reviews have come."""
     reviews = context(request).reviews
+    target = reviews.service.published.model.target
+    if target != "class":
+        raise HTTPException(
+            409, f"reviews are for models of one class a document; labels of this one are {MEANING[target]}"
+        )
     items = reviews.next(person, n)
     classes = sorted(reviews.service.published.model.class_names)
     return {"items": items, "classes": classes, "summary": reviews.summary(person)}

@@ -174,7 +174,8 @@ class Reviews:
         assert answer is not None
         before = said(published, answer.text)
         if new and answer.learned == 1:
-            self.monitor.judged(before, label, "random" if answer.at_random else "chosen")
+            source: Source = "random" if answer.at_random else "chosen"
+            self.monitor.judged(before, answer.predicted, label, source)
         version = self._learn(answer)
         after = said(self.service.published, answer.text)
         return {

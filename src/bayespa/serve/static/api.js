@@ -39,7 +39,7 @@ export async function call(path, body, wait = 15000) {
   } catch (error) {
     throw new Away("The service does not answer.");
   }
-  if (answer.status === 502 || answer.status === 503 || answer.status === 504) throw new Away("The service is not ready.");
+  if (answer.status >= 500) throw new Away("The service is not ready.");
   if (answer.status === 429) throw new Away("The service has much to do.");
   const data = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, explained(data.detail) ?? `The service answered ${answer.status}.`);

@@ -16,10 +16,9 @@ const KEYS = "bayespa.keys";
 const outbox = {
   all: () => JSON.parse(localStorage.getItem(OUTBOX) ?? "[]"),
   keep: (entries) => localStorage.setItem(OUTBOX, JSON.stringify(entries)),
-  add: (entry) => outbox.keep([...outbox.all(), entry]),
+  add: (entry) => outbox.keep([...outbox.all(), { ...entry, key: Math.random() }]),
   last: () => outbox.all().at(-1),
-  dropFirst: () => outbox.keep(outbox.all().slice(1)),
-  dropLast: () => outbox.keep(outbox.all().slice(0, -1)),
+  drop: ({ key }) => outbox.keep(outbox.all().filter((entry) => entry.key !== key)), // another window may have
 };
 
 export function open(page) {
@@ -60,10 +59,10 @@ export function open(page) {
           } catch (error) {
             if (!(error instanceof Refused) || error.status === 401) throw error;
             failed = `“${entry.label ?? entry.action}” was not taken: ${error.message}`;
-            outbox.dropFirst();
+            outbox.drop(entry);
             continue;
           }
-          outbox.dropFirst();
+          outbox.drop(entry);
           if (answer.done.action === "label" || !outbox.all().length) change = answer.done;
           take(answer);
         }
@@ -83,7 +82,7 @@ export function open(page) {
 
   async function answer(action, label) {
     const [item] = items;
-    if (!item) return;
+    if (!item || item.id !== shownId) return; // a key pressed twice is not meant for a document unseen
     failed = "";
     outbox.add({ id: item.id, action, label, item });
     items = items.slice(1);
@@ -98,7 +97,7 @@ export function open(page) {
     const waiting = outbox.last();
     failed = "";
     if (waiting && waiting.action !== "undo" && !sending) { // it has not left this browser
-      outbox.dropLast();
+      outbox.drop(waiting);
       items = [waiting.item, ...items];
     } else if (waiting || summary?.last) {
       const id = waiting?.id ?? summary.last.id;
@@ -124,9 +123,11 @@ export function open(page) {
     shownId = item?.id;
     finder.close();
     if (!item) {
-      view.replaceChildren(element("h1.hidden", {}, "Review"), changeLine(), element("p.empty", {}, summary && !outbox.all().length
+      const nothing = summary && !outbox.all().length
         ? "Nothing waits for review. Documents come here as the service predicts them; this page looks again by itself."
-        : "One moment …"), foot());
+        : failed ? "" : "One moment …";
+      if (view.querySelector(".empty")?.textContent === nothing) drawFoot();
+      else view.replaceChildren(element("h1.hidden", {}, "Review"), changeLine(), element("p.empty", {}, nothing), foot());
       clearTimeout(timer);
       timer = setTimeout(() => send().then(draw), AGAIN);
       return;
@@ -203,7 +204,8 @@ export function open(page) {
   }
 
   function drawFoot() {
-    view.querySelector(".foot")?.replaceWith(foot());
+    const old = view.querySelector(".foot");
+    if (!old?.contains(document.activeElement)) old?.replaceWith(foot());
     view.querySelector(".change")?.replaceWith(changeLine());
     view.querySelector(".undo")?.replaceWith(undoButton());
   }
