@@ -8,7 +8,7 @@ import bayespa
 from bayespa.serve.app import create_app
 from bayespa.serve.monitor import StreamWatch
 from bayespa.serve.review import Reviews
-from bayespa.serve.service import Busy, Service
+from bayespa.serve.service import Busy, Service, Settings
 from bayespa.serve.writer import Labelled
 
 from .conftest import Client
@@ -145,6 +145,21 @@ def test_a_new_label_may_appear(served, papers):
         after = answer(client, id, action="label", label="<b>new</b>").json()
         assert after["done"]["before"] == 0.0
         assert "<b>new</b>" in after["classes"]
+
+
+def test_a_label_that_cannot_be_learned_changes_nothing(served, papers):
+    """The model has all the classes that it may have; the document waits as it did."""
+    with served(Settings(max_classes=1)) as (service, client):
+        predict(client, papers[0][300:302])
+        id = waiting(client)["items"][0]["id"]
+        refused = answer(client, id, action="label", label="one more")
+        assert refused.status_code == 422
+        after = waiting(client)
+        assert after["items"][0]["id"] == id
+        assert after["summary"]["reviewed"] == 0
+        assert after["summary"]["last"] is None
+        assert answer(client, id, action="label", label="cs.LO").status_code == 200
+        assert records(service) == [(id, "cs.LO", "reviewed")]
 
 
 @pytest.mark.parametrize(

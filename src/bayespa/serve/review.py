@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from bayespa.serve.monitor import Judged, Monitor, Source
 from bayespa.serve.queue import ReviewQueue, uncertainty
 from bayespa.serve.service import LearnedBatch, Predicted, Published, Service
-from bayespa.serve.writer import Labelled
+from bayespa.serve.writer import Labelled, Refused
 
 SHOWN_LABELS, SHOWN_TOPICS = 5, 4  # of a document
 PATIENCE = 10.0  # seconds to wait until a label is learned
@@ -106,7 +107,8 @@ class Reviews:
         known = service.store.learned([answer.learn_id for answer in self._answers("reviewed")])
         for answer in self._answers("reviewed"):
             if answer.learn_id not in known:  # killed before it was learned
-                self._learn(answer)
+                with suppress(Refused):  # nobody was told that it was
+                    self._learn(answer)
 
     def _notice(self, event: Predicted | LearnedBatch) -> None:
         if isinstance(event, LearnedBatch):
@@ -155,7 +157,8 @@ class Reviews:
         with self.service.store.transaction() as connection:
             rows = connection.execute(
                 "SELECT number, id, text FROM waiting WHERE number > ? "
-                "AND id NOT IN (SELECT id FROM learned) AND id NOT IN (SELECT id FROM reviews) "
+                "AND NOT EXISTS (SELECT 1 FROM learned WHERE learned.id = waiting.id) "
+                "AND NOT EXISTS (SELECT 1 FROM reviews WHERE reviews.id = waiting.id) "
                 "ORDER BY number DESC LIMIT ?",
                 (after, most),
             ).fetchall()
@@ -167,16 +170,20 @@ class Reviews:
         """Learn the label that a person gives; return what the model said of it before, and says now."""
         published = self.service.published
         with self._lock:
-            answer = self._answered(id)
+            answer = earlier = self._answered(id)
             new = answer is None or answer.state != "reviewed" or answer.label != label
             if new:
                 answer = self._answer(person, id, "reviewed", label, published)
         assert answer is not None
         before = said(published, answer.text)
+        try:
+            version = self._learn(answer)
+        except Refused:
+            self._take_back(answer, earlier)
+            raise
         if new and answer.learned == 1:
             source: Source = "random" if answer.at_random else "chosen"
             self.monitor.judged(before, answer.predicted, label, source)
-        version = self._learn(answer)
         after = said(self.service.published, answer.text)
         return {
             "id": id,
@@ -244,6 +251,17 @@ class Reviews:
         self._keep(answer)
         self.queue.remove(id)
         return answer
+
+    def _take_back(self, answer: Answer, earlier: Answer | None) -> None:
+        """Let a document wait again whose label cannot be learned."""
+        with self._lock:
+            if earlier is not None:
+                self._keep(earlier)
+            else:
+                with self.service.store.transaction() as connection:
+                    connection.execute("DELETE FROM reviews WHERE id = ?", (answer.id,))
+            self._texts[answer.id] = answer.text
+            self.queue.back(answer.id, answer.number, answer.person, self._clock() + self.queue.lease)
 
     def _learn(self, answer: Answer) -> int:
         """Let the service learn an answer, unless it has; return the version of the model that knows it."""
