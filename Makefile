@@ -18,7 +18,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lowest coverage check-all lint lock same-bits wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
+.PHONY: help demo serve test lowest coverage check-all lint lock same-bits wheels aarch64 clang wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -47,13 +47,20 @@ lock: $(VENV)/.extra-dev  ## write requirements/dev.lock: the versions of today 
 
 # Threads that ask while another learns; BAYESPA_THREADS_SECONDS says how long.
 THREADS := tests/topics/test_value.py::test_four_threads_ask_while_one_learns
-check-all: $(VENV)/.extra-test  ## run the slow checks: mutated files, signals and exceptions at all moments, a minute of threads
+check-all: $(VENV)/.extra-test  ## run what .ci/run does not: thread sanitizer, wheels, Clang, lowest versions, fuzzing, all moments
+	$(MAKE) tsan
+	$(MAKE) clang
+	$(MAKE) wheels
+	$(MAKE) aarch64
+	$(MAKE) lowest
 	BAYESPA_MOMENTS=50 $(BIN)/pytest -n $(CORES) tests/test_whole_texts.py
 	$(BIN)/python -m fuzz.mutations --number 6000
 	$(BIN)/python -m fuzz.signals --tries 100
 	$(BIN)/python -m fuzz.texts --number 100000
 	BAYESPA_THREADS_SECONDS=60 $(BIN)/pytest -n $(CORES) $(THREADS)
 	BAYESPA_THREADS_SECONDS=60 $(MAKE) tsan ARGS="$(THREADS)"
+	$(MAKE) fuzz
+	$(MAKE) bench
 
 lint: $(VENV)/.extra-dev  ## check style and types
 	$(BIN)/ruff check .
@@ -66,11 +73,24 @@ same-bits: $(VENV)/.extra-test  ## run the tests that compare bits as on older m
 wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere with the lowest versions and use it there
 	tools/wheel-test $(BIN)/python
 
-asan: preflight  ## run the native tests with the address and undefined-behaviour sanitizers
-	PYTHON="$(PYTHON)" tools/sanitize address $(ARGS)
+wheels: $(VENV)/.extra-wheels  ## build the wheels of a release into dist/; ARGS="3.12 aarch64": only these
+	$(BIN)/python tools/wheels.py $(ARGS)
 
-tsan: preflight  ## run the native tests with the thread sanitizer
-	PYTHON="$(PYTHON)" tools/sanitize thread $(ARGS)
+# What another processor or compiler could change: kernels beside their twins, golden files, hashes of models.
+OTHER_COMPILERS := $(addprefix tests/, test_dispatch.py test_elementary.py test_files.py test_linalg.py test_medhdp_exact.py \
+  test_medhdp_step.py test_medlda_step.py test_random.py test_text_native.py linear/test_steps.py \
+  test_same_bits.py::test_bits_are_those_of_earlier_commits)
+aarch64: $(VENV)/.extra-test  ## run the aarch64 wheel of dist/ under emulation: the same bits as here
+	tools/aarch64 $(BIN)/python $(or $(ARGS),$(OTHER_COMPILERS))
+
+clang: preflight  ## build with Clang, in .venv-clang: the same bits as with GCC
+	CXX=clang++ SKBUILD_BUILD_DIR=build/clang $(MAKE) VENV=.venv-clang ARGS="$(or $(ARGS),$(OTHER_COMPILERS))" test
+
+asan: $(VENV)/.extra-test  ## run the native tests with the address and undefined-behaviour sanitizers
+	tools/sanitize $(BIN)/python address $(ARGS)
+
+tsan: $(VENV)/.extra-test  ## run the native tests with the thread sanitizer
+	tools/sanitize $(BIN)/python thread $(ARGS)
 
 bench:  ## measure speed, accuracy and memory beside other programs, in .venv-bench; QUICK=1 takes minutes
 	$(MAKE) VENV=.venv-bench .venv-bench/.peers
@@ -94,7 +114,7 @@ examples: $(VENV)/.extra-test  ## run the notebooks of examples/ again and keep 
 	$(BIN)/python tools/notebooks.py examples/*.ipynb
 
 clean:  ## remove everything that was built
-	rm -rf $(VENV) .venv-bench .venv-lowest build dist demo-output serve-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .venv-clang .venv-lowest build dist demo-output serve-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools benchmarks docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment, in stamp files: a step runs again only when what it depends on has changed.

@@ -97,9 +97,11 @@ inline float largest(const Lanes& x) {
 }
 
 // 1 in one lane, 0 in the others.
-inline const Lanes& one_hot(uint32_t lane) {
+inline Lanes one_hot(uint32_t lane) {
   static constexpr float table[2 * kLanes - 1] = {0, 0, 0, 0, 0, 0, 0, 1};
-  return lanes(table + (kLanes - 1 - lane));
+  Lanes found;
+  __builtin_memcpy(&found, table + (kLanes - 1 - lane), sizeof found);
+  return found;
 }
 
 // x[k] += amount by reading and writing a whole row of lanes: a vector load that follows finds it in the store buffer,

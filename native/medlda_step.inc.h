@@ -41,15 +41,15 @@ struct Walk {
 
   const float* phi_of(int i) const { return phi + static_cast<int64_t>(word[i]) * width(); }
 
-  // Of one topic, or of those in the lanes.
-  template <class Real>
-  static BAYESPA_INLINE Real weight(const Real& alpha, const Real& count, const Real& phi, const Real& factor) {
-    const Real free = (alpha + count) * phi;
-    return Label::has_factor ? free * factor : free;
+  BAYESPA_INLINE float weight(const float* phi_word, int k) const {
+    const float free = (alpha[k] + counts[k]) * phi_word[k];
+    return Label::has_factor ? free * factor[k] : free;
   }
 
+  // Of the topics in the lanes. No template has both: in one, Clang takes Lanes for aligned.
   BAYESPA_INLINE Lanes weights(const float* phi_word, int at) const {
-    return weight(lanes(alpha + at), lanes(counts + at), lanes(phi_word + at), lanes(factor + at));
+    const Lanes free = (lanes(alpha + at) + lanes(counts + at)) * lanes(phi_word + at);
+    return Label::has_factor ? free * lanes(factor + at) : free;
   }
 
   // Takes token i out of its topic; returns the factors of its word.
@@ -86,7 +86,7 @@ struct Walk {
     uint32_t row = first;
     for (int r = first; r < end - 1; ++r) {
       const int k = r * kLanes + found.lane;
-      sum += weight(alpha[k], counts[k], phi_word[k], factor[k]);
+      sum += weight(phi_word, k);
       row += passes(sum, found.left);
     }
     return kLanes * row + found.lane;

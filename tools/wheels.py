@@ -1,0 +1,133 @@
+"""Build the wheels of a release into dist/ and check them: one for each Python and processor.
+
+    tools/wheels.py [3.12 ...] [aarch64 ...]    all, or only of these Pythons and processors
+
+One interpreter builds for all: an extension module needs the headers of its Python, none of its libraries.
+The package `ziglang` has a C++ compiler for any processor and any version of glibc. Headers are those of
+`python3.N`, if there is one, or of Debian. They are for x86-64 and serve aarch64 too: pyconfig.h differs only
+in what the source of CPython itself asks.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+GLIBC = "2.28"
+PROCESSORS = ("x86_64", "aarch64")
+PYTHONS = {
+    "3.10": "",
+    "3.11": "bookworm",
+    "3.12": "",
+    "3.13": "trixie",
+    "3.14": "forky",
+}  # Debian's release, if any
+LARGEST = 10_000_000  # bytes of a wheel
+ROOT = Path(__file__).resolve().parents[1]
+BUILD, DIST = ROOT / "build" / "wheels", ROOT / "dist"
+
+# zig spells the levels of x86-64 with underscores. These headers come before those that CMake adds, which are
+# of the interpreter that builds.
+COMPILER = """#!/bin/sh
+for argument; do
+    shift
+    case $argument in -march=x86-64-*) argument=-march=x86_64_${{argument##*-}} ;; esac
+    set -- "$@" "$argument"
+done
+exec "{python}" -m ziglang c++ -target {processor}-linux-gnu.{glibc} -I"{headers}" -Wno-macro-redefined "$@"
+"""
+OTHER_TOOL = """#!/bin/sh
+exec "{python}" -m ziglang {name} "$@"
+"""
+
+
+def run(*command: object, **environment: str) -> None:
+    """Run a command that must succeed."""
+    subprocess.run([str(part) for part in command], env={**os.environ, **environment}, check=True, cwd=ROOT)
+
+
+def headers(version: str) -> Path:
+    """Return the folder with Python.h of a version of Python."""
+    tell = "import sysconfig; print(sysconfig.get_path('include'))"
+    if shutil.which(f"python{version}"):
+        asked = subprocess.run([f"python{version}", "-c", tell], capture_output=True, text=True)
+        found = Path(asked.stdout.strip())
+        if asked.returncode == 0 and found.joinpath("Python.h").exists():
+            return found
+    if PYTHONS[version]:
+        return headers_of_debian(version)
+    sys.exit(f"no headers of Python {version}: install python{version}, or name the versions to build for")
+
+
+def headers_of_debian(version: str) -> Path:
+    """Return the headers in Debian's package, which apt fetches and checks, without root."""
+    folder = BUILD / f"python{version}"
+    found = folder / "usr" / "include" / f"python{version}"
+    if not found.exists():
+        (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+        (folder / "sources.list").write_text(f"deb http://deb.debian.org/debian {PYTHONS[version]} main\n")
+        places = {"Etc::SourceList": folder / "sources.list", "Etc::SourceParts": "-"}
+        places |= {"State::Lists": folder / "lists", "Cache": folder}
+        settings = [f"-oDir::{name}={place}" for name, place in places.items()]
+        run("apt-get", "-qq", *settings, "update")
+        subprocess.run(
+            ["apt-get", "-qq", *settings, "download", f"libpython{version}-dev"], check=True, cwd=folder
+        )
+        run("dpkg", "-x", next(folder.glob("*.deb")), folder)
+        # In the place of one that asks which processor it is.
+        shutil.copy(next(folder.glob(f"usr/include/*-linux-gnu/python{version}/pyconfig.h")), found)
+    return found
+
+
+def build(version: str, processor: str) -> Path:
+    """Return a wheel of this checkout."""
+    folder = BUILD / f"{version}-{processor}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    values = {"python": sys.executable, "processor": processor, "glibc": GLIBC, "headers": headers(version)}
+    for name, script in {"c++": COMPILER, "ar": OTHER_TOOL, "ranlib": OTHER_TOOL}.items():
+        (folder / name).write_text(script.format(name=name, **values))
+        (folder / name).chmod(0o755)
+    settings = {
+        "build-dir": folder / "cmake",
+        "install.strip": "false",  # the linker strips
+        "cmake.define.CMAKE_SYSTEM_NAME": "Linux",
+        "cmake.define.CMAKE_SYSTEM_PROCESSOR": processor,
+        "cmake.define.CMAKE_CXX_COMPILER": folder / "c++",
+        "cmake.define.CMAKE_AR": folder / "ar",
+        "cmake.define.CMAKE_RANLIB": folder / "ranlib",
+    }
+    number = version.replace(".", "")
+    run(
+        *(sys.executable, "-m", "build", "--quiet", "--wheel", "--no-isolation", "--outdir", folder),
+        *(f"--config-setting={name}={value}" for name, value in settings.items()),
+        SETUPTOOLS_EXT_SUFFIX=f".cpython-{number}-{processor}-linux-gnu.so",
+    )
+    tags = (f"--python-tag=cp{number}", f"--abi-tag=cp{number}", f"--platform-tag=linux_{processor}")
+    run(sys.executable, "-m", "wheel", "tags", *tags, "--remove", next(folder.glob("*.whl")))
+    return next(folder.glob("*.whl"))
+
+
+def release(version: str, processor: str) -> None:
+    """Put a wheel into dist/ that auditwheel finds to run with this glibc and all newer ones."""
+    platform = f"manylinux_{GLIBC.replace('.', '_')}_{processor}"
+    audit = (sys.executable, "-m", "auditwheel")
+    wheel = build(version, processor)
+    run(*audit, "repair", "--only-plat", "--plat", platform, "--wheel-dir", DIST, wheel)
+    done = DIST / wheel.name.replace(f"linux_{processor}", platform)
+    run(*audit, "show", done)
+    size = done.stat().st_size
+    print(f"{done.name}: {size:,} bytes", flush=True)
+    if size > LARGEST:
+        sys.exit(f"{done.name} has more than {LARGEST:,} bytes")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("only", nargs="*", choices=[*PYTHONS, *PROCESSORS], metavar="PYTHON or PROCESSOR")
+    only = parser.parse_args().only or [*PYTHONS, *PROCESSORS]
+    for processor in [name for name in PROCESSORS if name in only] or PROCESSORS:
+        for version in [name for name in PYTHONS if name in only] or PYTHONS:
+            release(version, processor)
