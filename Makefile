@@ -21,7 +21,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 .PHONY: help demo serve test lowest coverage check-all lint lock same-bits wheels aarch64 clang wheel-test asan tsan fuzz bench docs licences pages examples clean preflight
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(VENV)/.extra-plot  ## learn 20 arXiv categories from a stream and write demo-output/report.html
 	$(BIN)/bayespa demo $(ARGS)
