@@ -1,4 +1,4 @@
-"""Topics that are looked for in the first mini-batches before labels are learned. [MED-10]."""
+"""The first mini-batches initialise the topics before labels are learned. [MED-10]."""
 
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from bayespa.native.random import permutation, subkey
 from bayespa.topics.classifier import Classes
 from bayespa.topics.documents import Batches, Corpus
 from bayespa.topics.estimator import ORDER
-from bayespa.topics.first_look import answers, topics_by_labels, with_labels
+from bayespa.topics.initialisation import answers, topics_by_labels, with_labels
 from bayespa.topics.regressor import Numbers
 
 LABELS = np.ones((6, 1), np.float32)

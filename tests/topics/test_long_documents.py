@@ -107,7 +107,7 @@ REFUSED_LATER = "mean must be"  # the step looks at the cost after the tokens
 @pytest.mark.parametrize(
     ("step", "case", "documents", "schedule"),
     [
-        (medhdp.step, hdp, one_document(3000, 3000, n_docs=4096), Schedule(100, 99, 0, 0)),  # a first look
+        (medhdp.step, hdp, one_document(3000, 3000, n_docs=4096), Schedule(100, 99, 0, 0)),  # initialises
         (medhdp.step, hdp, one_document(2**19 - 1, n_docs=4096), Schedule(100, 99, 0, 0)),
         (medhdp.step, hdp, one_document(LONGEST, 10), Schedule(100, 99, 0, 0)),  # with the tokens of a label
         (medlda.step, lda, one_document(13_000, n_docs=4096), Schedule(50, 12, 0, 0)),  # a prediction

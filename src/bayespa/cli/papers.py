@@ -79,7 +79,7 @@ def load(subset: str, every: int, count: Any) -> Papers:
 def learn(model: Any, papers: Papers) -> Iterator[Progress]:
     """Learn mini-batches in the order of the stream, predicting each but the first before it is learned.
 
-    The first is a quarter of all, because topics are looked for in it.
+    The first is a quarter of all, because it initialises the topics.
     """
     n, classes = len(papers.y), np.unique(papers.y)
     for start, end in pairwise([0, *range(n // 4, n, BATCH_SIZE), n]):

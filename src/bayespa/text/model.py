@@ -244,7 +244,7 @@ class TextModel:
 
     @property
     def first_batch_size(self) -> int:
-        """Documents that are best learned at once before any other: some models look for topics in them."""
+        """Documents that are best learned in one call before any other: some models start from them."""
         estimator = self.estimator or self._new_estimator("class")
         return max(self.batch_size, estimator._first_call() or 0)
 

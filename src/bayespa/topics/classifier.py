@@ -296,8 +296,8 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
     def progressive_(self) -> Floats:
         """What `decision_function` would have said of the last call's documents before they were learned.
 
-        (n, T), from a single sweep: a little less certain than `decision_function`. Of documents in which
-        topics were looked for first, it has seen the words.
+        (n, T), from a single sweep: a little less certain than `decision_function`. The documents that
+        initialised the topics are an exception: their words were seen before.
         """
         learned = self._known()
         margin: Floats = learned.progressive - learned.offset

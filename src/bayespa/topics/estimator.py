@@ -348,7 +348,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
     ) -> Iterator[Round[Joint, Joint]]:
         """Learn mini-batches; publish what was learned after each, in one assignment.
 
-        Mini-batches that topics are looked for in together (see `TopicPart.guesses`) are published as one.
+        Mini-batches that initialise the topics together (see `TopicPart.guesses`) are published as one.
         The start comes in a list and is taken out of it: whoever holds a state keeps its memory.
         """
         learned = start.pop()
@@ -594,7 +594,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
             raise ValueError(f"{next(iter(learned))!r} is not the name of something learned")
         made = self._made(meaning, key)
         model: Model = made["model"]
-        if old and model.calibration is not None:  # of before labels had an offset
+        if old and model.calibration is not None:  # saved before labels had an offset
             posterior = Joint({**model.calibration.prior(), **posterior})
         model.require_whole(posterior, features.n)
         state = State(posterior, version, n_steps, n_documents)

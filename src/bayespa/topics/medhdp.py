@@ -132,7 +132,7 @@ class MedHDP(TopicPart):
         return self._step(near["topics"], batch, index)
 
     def first_step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
-        """Do the same, after a look at which topics of the batch nobody knows yet.
+        """Do the same, after a search for topics of the batch that the model does not have yet.
 
         What was guessed is tested by the iterations that follow: without any, nothing is guessed. Nor is it
         where there is no room for more.

@@ -21,7 +21,7 @@ from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
 from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
 from bayespa.topics.documents import Batch, Batches
 from bayespa.topics.estimator import OnlineTransformer
-from bayespa.topics.first_look import answers, topics_by_labels, with_labels
+from bayespa.topics.initialisation import answers, topics_by_labels, with_labels
 from bayespa.topics.merge import matching
 from bayespa.topics.part import Floats, Sampled, Sources, TopicPart, TopicStep, View, WordIds, rounded, sample
 from bayespa.topics.regressor import TopicRegressor
@@ -43,7 +43,7 @@ class MedLDA(TopicPart):
     n_topics: int  # K
     alpha: float
     learn_alpha: bool = False  # topics have shares of it of their own [MED-11]
-    first_documents: int = 0  # that topics are looked for in before labels are learned
+    first_documents: int = 0  # that initialise the topics before labels are learned
     first_sweeps: int = 0  # over these
 
     # State
@@ -317,7 +317,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     - ``n_iterations``: I, how often local and global step alternate within a mini-batch.
     - ``n_sweeps``, ``burn_in``: J and β, Gibbs sweeps over a mini-batch given its labels, and how many of
       them are thrown away.
-    - ``first_documents``, ``first_sweeps``: topics are looked for in so many documents, with so many sweeps,
+    - ``first_documents``, ``first_sweeps``: so many documents initialise the topics, with so many sweeps,
       before labels are learned [MED-10]. `fit` takes them from its documents; a stream should hand so many to
       the first call of `partial_fit`, which can only look at what it is given. No sweeps: labels are learned
       from the first mini-batch on, as in the paper.

@@ -122,8 +122,8 @@ class SupervisedTransformer(TopicTransformer):
             Labels; NaN or None where unknown.
         callback : callable, optional
             Called with a `bayespa.learning.Round` after every mini-batch, when this estimator is ready to
-            predict with what it knows by then; learning ends where it returns True. Mini-batches that topics
-            are looked for in together are one to it.
+            predict with what it knows by then; learning ends where it returns True. Mini-batches that
+            initialise the topics together count as one.
         topic_words : array of bool of shape (n_words,), optional
             Which columns topics are made of; by default all. Words decide by all columns.
         workers : Executor, optional

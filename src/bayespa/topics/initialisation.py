@@ -1,4 +1,4 @@
-"""What labels have to do with the first look at topics [MED-10]: they are words, and say where it starts."""
+"""Labels in the initialisation of topics [MED-10]: they are words, and say where the chain starts."""
 
 from __future__ import annotations
 
