@@ -161,7 +161,7 @@ class GibbsMedLDAClassifier(TopicClassifier):
     Parameters
     ----------
     n_topics : int
-        K.
+        K, the number of topics.
     cost : float
         c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
         evidence the labels of a document are.

@@ -255,7 +255,7 @@ class MedLDAEstimator(OnlineTransformer, SupervisedTransformer):
     Parameters
     ----------
     n_topics : int
-        K.
+        K, the number of topics.
     alpha : float or None
         Dirichlet prior of a document's topic proportions, or its mean over the topics. None: 0.8 beside
         words, else 0.4.

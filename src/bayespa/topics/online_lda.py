@@ -71,7 +71,7 @@ class OnlineLDA(UnsupervisedTransformer):
     Parameters
     ----------
     n_topics : int
-        K.
+        K, the number of topics.
     alpha : float
         Dirichlet prior of a document's topic proportions.
     eta : float
