@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,40 @@ def test_a_reader_that_dies_without_a_word_is_noticed(monkeypatch):
     with pytest.raises(RuntimeError, match="the thread that reads has died"):
         list(learn_stream(model, iter(DOCUMENTS)))
     model.learn(TEXTS[8:], LABELS[8:])
+
+
+def test_no_signal_leaves_a_lock_held():
+    """Python runs handlers where a block still is, or where its lock is released: hit it at many moments."""
+    model = bayespa.TextModel("linear", vectorizer=OnlineVocabulary(60, min_count=2, token_pattern="[a-z]+"))
+    locks = (model._counting, model.vectorizer._counter._lock)
+    hits = 0
+
+    def hit(number, frame):
+        raise Cut
+
+    def free():
+        with ThreadPoolExecutor(1) as other:
+            for lock in locks:
+                assert other.submit(lock.acquire, blocking=False).result(), lock
+                other.submit(lock.release).result()
+
+    before = signal.signal(signal.SIGALRM, hit)
+    try:
+        for i in range(400):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + i % 40))
+                while True:
+                    model.take_back()
+                    model.count(TEXTS[:2])
+            except Cut:
+                hits += 1
+            if i % 20 == 0:
+                free()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    free()
+    assert hits == 400
 
 
 def test_taking_back_may_be_cut_and_repeated():

@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -219,12 +221,88 @@ class TestStreamsSurvive:
         assert "256 documents are learned" in found.err
         assert package.load(path).estimator.n_documents_seen_ == 700 + 256
 
+    def test_a_negative_value_is_left_out_and_named(self, bayespa, tmp_path):
+        """Of libsvm, whose lines are read before anybody knows what a model makes of them."""
+        good = [f"{i % 2} {1 + i % 2}:{1 + i % 3} {3 + i % 5}:1" for i in range(40)]
+        bad = [*good[:25], "1 2:-3 4:1", *good[25:]]
+        path = tmp_path / "m"
+        command = ["--model", "linear", "--shuffle", "0"]
+        for name, lines in ("good", good), ("bad", bad):
+            (tmp_path / f"{name}.svm").write_text("\n".join(lines) + "\n")
+            found = bayespa("train", tmp_path / f"{name}.svm", *command, "-o", tmp_path / name)
+        assert "bad.svm:26: it has a count that is negative" in found.err
+        assert "1 malformed piece of input left out" in found.err
+        good, bad = (package.load(tmp_path / name).estimator for name in ("good", "bad"))
+        assert bad.posterior_ == good.posterior_
+        found = bayespa("train", tmp_path / "bad.svm", *command, "-o", path, "--strict", code=1)
+        assert "bad.svm:26: it has a count that is negative" in found.err
+        path.write_bytes((tmp_path / "good").read_bytes())
+        stream = ["update", path, "-", "--format", "libsvm", "--batch-size", "8"]
+        lines = (tmp_path / "bad.svm").read_text()
+        assert "standard input:26: it has a count that is negative" in bayespa(*stream, input=lines).err
+        assert package.load(path).estimator.n_documents_seen_ == 40 + 40
+        found = bayespa(*stream, "--strict", input=lines, code=1)
+        assert "standard input:26: it has a count that is negative" in found.err
+        assert package.load(path).estimator.n_documents_seen_ == 40 + 40 + 24  # what came before is kept
+
     def test_the_data_are_not_replaced_by_the_model(self, bayespa, papers, tmp_path):
         path = tmp_path / "x.jsonl"
         path.write_text("\n".join(self.lines(papers)))
         before = path.read_bytes()
         assert "is one of the inputs" in bayespa("train", path, "-o", path, code=1).err
         assert path.read_bytes() == before
+
+    def test_an_output_that_may_not_be_written_is_refused_before_anything_is_read(self):
+        """The input is a pipe that nobody writes to: who opens it waits for ever."""
+        program = """
+import os, sys
+from click.testing import CliRunner
+from bayespa.cli import main
+for command in sys.argv[1:3]:  # imports, which others may not be allowed to make
+    CliRunner().invoke(main, command.split())
+if os.getuid() == 0:  # who may do anything
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+for command in sys.argv[3:]:
+    found = CliRunner().invoke(main, command.split())
+    print(found.exit_code, found.stderr.strip())
+"""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for inner in ("closed", "open"):
+                (folder / inner).mkdir()
+            os.mkfifo(folder / "pipe.jsonl")
+            model = package.TextModel("linear", n_passes=1).learn(["cat dog", "star"] * 4, ["a", "b"] * 4)
+            for file in ("closed/m", "open/m", "model"):
+                package.save(model, folder / file)
+            (folder / "open/m").chmod(0o444)
+            before = {file: file.read_bytes() for file in folder.glob("*/m")}
+            (folder / "closed").chmod(0o555)
+            for inner in (folder, folder / "open"):
+                inner.chmod(0o777)
+            pipe, model = folder / "pipe.jsonl", folder / "model"
+            commands = [
+                f"train {pipe} -o {folder}/closed/new",
+                f"train {pipe} -o {folder}/closed/m",
+                f"train {pipe} -o {folder}/open/m",
+                f"update {model} {pipe} -o {folder}/closed/new",
+                f"update {folder}/closed/m {pipe}",
+                f"update {folder}/open/m {pipe}",
+                f"update {folder}/open/m -",
+            ]
+            nowhere = [f"train {folder}/no -o {folder}/new", f"update {model} {folder}/no"]
+            run = subprocess.run(
+                [sys.executable, "-c", program, *nowhere, *commands], capture_output=True, text=True
+            )
+            (folder / "closed").chmod(0o755)
+            assert {file: file.read_bytes() for file in folder.glob("*/m")} == before
+        said = run.stdout.splitlines()
+        assert len(said) == len(commands), run.stderr
+        for command, line in zip(commands, said, strict=True):
+            wanted = "/open/m is a file" if "/open/" in command else "/closed' is a folder"
+            assert line.startswith("1 Error: "), line
+            assert f"{wanted} that you cannot write to" in line, line
 
 
 def papers_csv(path, papers, label=lambda i, label: label, **columns):

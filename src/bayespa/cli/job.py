@@ -33,6 +33,8 @@ def require_output(path: Path, inputs: tuple[str, ...]) -> None:
         )
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is not a file that a model could replace")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} is a file that you cannot write to; use another name, or allow it")
     for source in () if inputs == ("-",) else expand(inputs):
         if path.exists() and os.path.exists(source.path) and os.path.samefile(path, source.path):
             raise ValueError(f"{path} is one of the inputs, which the model would replace; use another name")
