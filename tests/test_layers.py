@@ -18,7 +18,7 @@ LAYERS = [
     ["learning"],
     ["estimators"],
     ["linear", "topics", "corpus"],
-    ["datasets", "text"],
+    ["datasets", "sources", "text"],
     [""],  # the package itself: the names that users import
     ["inspect", "mlflow"],
     ["reproduce", "serve"],

@@ -11,12 +11,14 @@ from typing import Any
 import click
 
 import bayespa
-from bayespa.cli.options import show
+from bayespa.cli.answers import predicted
+from bayespa.cli.options import TOP, show
 from bayespa.cli.progress import Line, count_documents
 from bayespa.cli.reading import Reading
 from bayespa.corpus import Document
 from bayespa.corpus.order import LabelOrder
 from bayespa.corpus.sources import expand
+from bayespa.sources import BrokerSink
 from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.model import TextModel
 from bayespa.text.saving import load_text_model
@@ -89,7 +91,9 @@ class Job:
         every: int,
         seconds: float | None,
         started: dict[str, Any],
+        predictions: BrokerSink | None = None,
     ) -> None:
+        self._predictions = predictions  # to which what is said of documents goes before they are learned
         self._model, self._source, self._path = model, source, path
         self._checkpoint, self._every, self._seconds, self._started = checkpoint, every, seconds, started
         self._order = LabelOrder()  # in which documents are learned
@@ -101,6 +105,7 @@ class Job:
         batch_size: int | None,
         as_json: bool,
         keep_rest: bool = False,
+        sought: bool = False,
     ) -> None:
         """Learn the documents, save the model, and print a summary."""
         begin, model, interrupts = time.monotonic(), self._model, Interrupts()
@@ -120,6 +125,8 @@ class Job:
             seconds=self._seconds,
             problems=None if self._source.strict else self._source.problems,
             started=self._started,
+            sought=sought,
+            tell=self._tell,
         )
         with interrupts.held():
             try:
@@ -135,9 +142,9 @@ class Job:
                     ) from reason
                 raise
             line.clear()
-            if run is None and not before:
+            if run is None and not before and not sought:
                 raise ValueError("the input has no documents")
-            bayespa.save(model, self._path)
+            self._save_to(self._path)
         self._source.finish()
         if not self._order.mixed:
             click.echo(
@@ -152,8 +159,20 @@ class Job:
             self._order.add(document.label)
             yield document
 
+    def _tell(self, documents: list[Document]) -> None:
+        if self._predictions is not None:
+            lines = predicted(self._model, documents, TOP, as_json=True)
+            for document, line in zip(documents, lines, strict=True):
+                self._predictions.send(document.id, line)
+
     def _save(self, run: StreamRun) -> None:
-        bayespa.save(self._model, self._checkpoint)
+        self._save_to(self._checkpoint)
+
+    def _save_to(self, path: Path) -> None:
+        """Save the model; predictions come first: those of documents that are learned are never lost."""
+        if self._predictions is not None:
+            self._predictions.flush()
+        bayespa.save(self._model, path)
 
     def _ended(self, run: StreamRun | None, reason: BaseException) -> None:
         """Save what was learned before the run broke off, and say so."""

@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # What there is to choose from, as `bayespa.corpus.sources` and `bayespa.text.model` have it.
 FORMATS = ("lines", "files", "jsonl", "csv", "tsv", "parquet", "arrow", "libsvm", "uci", "matlab", "gml")
 KINDS = ("medlda", "medhdp", "linear")
+TOP = 3  # classes whose probabilities are told
 _PARAMETER = re.compile(  # of Python, as its messages name them
     r"\b(classes|encoding|format|id|kind|label|separator|target|text)=('[^']*'|None|)|\bmin_count\b"
 )

@@ -11,8 +11,10 @@ import click
 
 from bayespa.cli.options import in_flags
 from bayespa.corpus import Document, MalformedInput, Problem, Problems, read
+from bayespa.corpus.documents import Fields
 from bayespa.corpus.look import Look, look_at
 from bayespa.corpus.sources import expand
+from bayespa.sources import BrokerSource, read_stream
 
 SHOWN = 20  # malformed pieces of input that are reported one by one
 HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
@@ -49,9 +51,20 @@ class Reading:
 
     def documents(self, inputs: tuple[str, ...]) -> Iterator[Document]:
         """Read the documents."""
-        documents = read(
-            inputs, format=self.format, strict=self.strict, problems=self.problems, **self.fields
+        return self._counted(
+            read(inputs, format=self.format, strict=self.strict, problems=self.problems, **self.fields)
         )
+
+    def stream(self, source: BrokerSource, drain: bool) -> Iterator[Document]:
+        """Read the documents of a broker's stream."""
+        fields = {name: value for name, value in self.fields.items() if name != "encoding"}
+        if "text" in fields:
+            fields["text"] = tuple(fields["text"])
+        problems = None if self.strict else self.problems
+        return self._counted(read_stream(source, Fields(**fields), problems, drain=drain))
+
+    def _counted(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """Leave out what the options say, and count the others."""
         end = None if self._limit is None else self._skip + self._limit
         for document in islice(documents, self._skip, end):
             self.read += 1

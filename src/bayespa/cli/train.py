@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from click.core import ParameterSource
@@ -239,6 +239,21 @@ def _given() -> set[str]:
 )
 @reading
 @learning
+@click.option(
+    "--from",
+    "begin",
+    type=click.Choice(["saved", "first", "last"]),
+    default="saved",
+    show_default=True,
+    help="Where to begin in the stream of a broker: behind what the model has learned of it (at the first "
+    "message if that is nothing), at the first message, or behind the last.",
+)
+@click.option("--drain", is_flag=True, help="End where the stream of a broker ends now; else wait for more.")
+@click.option(
+    "--predictions",
+    metavar="URL",
+    help="Stream of a broker to which predictions go, each made before its document is learned.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the shuffling.")
 @JOBS
 @JSON
@@ -253,6 +268,9 @@ def update(
     lag: int | None,
     resume: bool,
     wait: bool,
+    begin: Literal["saved", "first", "last"],
+    drain: bool,
+    predictions: str | None,
     seed: int,
     jobs: int,
     as_json: bool,
@@ -265,18 +283,44 @@ def update(
     \b
     bayespa update model.bayespa new.jsonl
     tail -f stream.jsonl | bayespa update model.bayespa -
+    bayespa update model.bayespa kafka://localhost:9092/papers
 
     From files, checkpoints go to MODEL.checkpoint and MODEL is replaced at the end. From standard input,
     which may have no end, checkpoints replace MODEL itself, every minute if anything was learned, and an
-    interrupt (Ctrl-C) learns and saves all that was read.
+    interrupt (Ctrl-C) learns and saves all that was read. So it is with streams of brokers
+    (kafka://HOST/TOPIC, nats://HOST/STREAM, redis://HOST/STREAM); how far they were learned is in MODEL, too:
+    after a crash nothing is lost or learned twice.
     """
     from bayespa.cli import start
     from bayespa.cli.job import Job, require_output, resumed
     from bayespa.cli.reading import Reading
+    from bayespa.sources import is_url
     from bayespa.text.files import locked
     from bayespa.text.saving import load_text_model
 
     target = output or path
+    if any(map(is_url, inputs)):
+        from bayespa.cli.brokers import learn_stream_of_broker, require_one_stream
+
+        require_one_stream(inputs, _given())
+        learn_stream_of_broker(
+            path,
+            target,
+            inputs[0],
+            begin,
+            drain,
+            predictions,
+            options,
+            batch_size=batch_size,
+            every=checkpoint_every,
+            seconds=seconds or _SECONDS,
+            wait=wait,
+            jobs=jobs,
+            as_json=as_json,
+        )
+        return
+    if misplaced := sorted(_given() & {"from", "drain", "predictions"}):
+        raise click.UsageError(f"--{misplaced[0]} is for streams of brokers, such as kafka://HOST/TOPIC")
     stream = "-" in inputs
     checkpoint = target if stream else target.with_name(f"{target.name}.checkpoint")
     for file in (target, checkpoint):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bayespa.cli.columns import column
-from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, reading, show
+from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, TOP, reading, show
 
 _AT_ONCE = 512
 
@@ -24,7 +24,7 @@ _AT_ONCE = 512
     show_default=True,
     help="Documents predicted at a time; 1 answers a stream at once.",
 )
-@click.option("--top", type=click.IntRange(1), default=3, show_default=True, help="Probabilities to print.")
+@click.option("--top", type=click.IntRange(1), default=TOP, show_default=True, help="Probabilities to print.")
 @JOBS
 @JSON
 def predict(

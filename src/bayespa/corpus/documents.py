@@ -7,7 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,15 @@ class Bag(NamedTuple):
 class Document(NamedTuple):
     """A text or a bag of words, with its label and a name that tells where it came from.
 
-    The label is a class, several classes (a tuple, perhaps empty), a number, or None where there is none.
+    The label is a class, several classes (a tuple, perhaps empty), a number, or None where there is none. A
+    document of a broker's stream has an offset: the name of the stream, and where it goes on behind the
+    document, in plain data.
     """
 
     content: str | Bag
     label: Label
     id: str
+    offset: tuple[str, Any] | None = None
 
 
 @dataclass(frozen=True)

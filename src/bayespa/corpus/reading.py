@@ -290,7 +290,7 @@ def batches(
         raise ValueError(f"size={size} must be at least 1")
     vectorize = getattr(vectorizer, "learn", vectorizer.transform) if learn else vectorizer.transform
     for chunk in _chunks(documents, size):
-        contents, labels, ids = (list(column) for column in zip(*chunk, strict=True))
+        contents, labels, ids, _ = (list(column) for column in zip(*chunk, strict=True))
         yield CountedBatch(vectorize(contents), labels, ids, contents if keep_texts else None)
 
 

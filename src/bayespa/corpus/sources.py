@@ -166,7 +166,8 @@ def _expand_one(path: str) -> list[Source]:
         return [source for match in matches for source in _expand_one(match)]
     if os.path.exists(path):
         return [Source(path)]  # a named pipe
-    raise FileNotFoundError(f"there is no file {path!r}")
+    hint = "; streams of brokers are read by `bayespa update`" if "://" in path else ""
+    raise FileNotFoundError(f"there is no file {path!r}{hint}")
 
 
 def _files_below(folder: str) -> Iterator[str]:

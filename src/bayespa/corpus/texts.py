@@ -116,28 +116,39 @@ def read_file(source: Source, fields: Fields, report: Reporter) -> Iterator[Docu
 
 def read_jsonl(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read a JSON object a line; blank lines do not count."""
-    names = fields.names
+    remedy = "; if it is not meant to be, give format=" if source.path == "-" else ""
 
     def parse(line: str, number: int) -> Document | None:
-        if line.isspace():
-            return None
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            remedy = "; if it is not meant to be, give format=" if source.path == "-" else ""
-            raise MalformedInput(f"not JSON ({error}){remedy}") from error
-        if not isinstance(record, dict):
-            raise MalformedInput(f"a JSON {type(record).__name__} where an object is wanted")
-        for name in names:
-            if name not in record:
-                raise MalformedInput(no_such("field", name, list(record), fields))
-        document = fields.document(record, f"{source.name}:{number}")
-        if "\\u" in line:
-            _check_surrogates(document)
-        return document
+        return None if line.isspace() else json_document(line, fields, f"{source.name}:{number}", remedy)
 
     with open_lines(source, fields, report) as lines:
         yield from parse_lines(lines, parse, report)
+
+
+def json_document(text: str, fields: Fields, name: str, remedy: str = "") -> Document:
+    """Return the document of a JSON object, which is called `name` if it does not name itself.
+
+    >>> json_document('{"text": "some words", "label": "a"}', Fields(), "first")
+    Document(content='some words', label='a', id='first', offset=None)
+    """
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MalformedInput(f"not JSON ({error}){remedy}") from error
+    if not isinstance(record, dict):
+        raise MalformedInput(f"a JSON {type(record).__name__} where an object is wanted")
+    document = record_document(record, fields, name)
+    if "\\u" in text:
+        _check_surrogates(document)
+    return document
+
+
+def record_document(record: dict[str, object], fields: Fields, name: str) -> Document:
+    """Return the document of a record that has to have all fields, called `name` by default."""
+    for field in fields.names:
+        if field not in record:
+            raise MalformedInput(no_such("field", field, list(record), fields))
+    return fields.document(record, name)
 
 
 def _check_surrogates(document: Document) -> None:

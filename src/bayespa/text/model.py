@@ -71,6 +71,7 @@ class LearnedTexts:
     mark: int | None = None  # of the vocabulary: it may have counted words of documents to come
     history: History = field(default_factory=History)
     run: dict[str, Any] | None = None  # how far `bayespa.text.stream` has come
+    offsets: Mapping[str, Any] = field(default_factory=dict)  # where streams of brokers go on, by their names
 
     @property
     def fitted(self) -> bool:
@@ -213,6 +214,11 @@ class TextModel:
     def run(self) -> dict[str, Any] | None:
         """How far learning a stream has come; None: no stream is being learned."""
         return self._learned.run
+
+    @property
+    def offsets(self) -> dict[str, Any]:
+        """Where the streams of brokers go on that were learned, by their names: see `bayespa.sources`."""
+        return dict(self._learned.offsets)
 
     def with_run(self, run: dict[str, Any] | None) -> Self:
         """Say how far another stream has come; None: give up the one that is being learned."""
@@ -653,6 +659,7 @@ class TextModel:
             else sorted(self.stop_words),
             "run": now.run,
             "history": now.history.to_state(),
+            **({"offsets": dict(now.offsets)} if now.offsets else {}),
         }
         return now.estimator, vectorizer_to_state(self.vectorizer, now.mark), description
 
@@ -679,7 +686,9 @@ class TextModel:
             n_words, n_columns = vectorizer.transform([""]).shape[1], estimator.n_features_in_
             if n_words < n_columns:
                 raise ValueError(f"its vocabulary has {n_words} words, and its estimator {n_columns}")
-        history = description.get("history")  # the first files have none
+        history, offsets = description.get("history"), description.get("offsets", {})  # some files have none
+        if not isinstance(offsets, dict):
+            raise ValueError(f"offsets are a {type(offsets).__name__}, not an object")
         model._learned = LearnedTexts(
             estimator,
             target,
@@ -688,6 +697,7 @@ class TextModel:
             vectorizer.mark() if hasattr(vectorizer, "mark") else None,
             History() if history is None else History.from_state(history),
             description["run"],
+            offsets,
         )
         return model
 

@@ -91,6 +91,8 @@ def learn_stream(
     problems: Problems | None = None,
     started: dict[str, Any] | None = None,
     workers: Executor = HERE,
+    sought: bool = False,
+    tell: Callable[[list[Document]], None] = lambda documents: None,
 ) -> Iterator[StreamRun]:
     """Learn documents a mini-batch at a time, predicting some of each before it is learned.
 
@@ -122,6 +124,10 @@ def learn_stream(
         Whoever computes steps. If the model has a `lag` above 1, so many mini-batches are under way at once.
         All have landed where `checkpoint` is called: the result then depends on `every`, and `seconds` must
         be None.
+    sought : bool
+        Whether the documents of the model's run were passed over already: a broker's stream was sought.
+    tell : callable
+        Called with each mini-batch before it is learned.
 
     Yields
     ------
@@ -153,8 +159,9 @@ def learn_stream(
     run = StreamRun(0, 0, None, started) if model.run is None else StreamRun.from_state(model.run)
     counter = model.take_back()
     stream = _sound(model, documents, problems)
-    with interrupts.allowed():
-        run.skip(stream)
+    if not sought:
+        with interrupts.allowed():
+            run.skip(stream)
     size = batch_size or model.batch_size
     first = size if model.fitted else max(size, model.first_batch_size)
     sizes = chain([first], repeat(size))
@@ -188,6 +195,7 @@ def learn_stream(
             source = Feed(batches)
             while source.more():
                 chunk, counted = source.take()
+                tell(chunk)
                 since += len(chunk)
                 several = lag > 1 and model.fitted
                 if several:
@@ -256,7 +264,8 @@ def learn_batch(
             history.begin(topics)
         history.add(now.summary().get(MAIN[target]), now.n, len(chunk))
         after = run.after(chunk, now if run.scores is None else run.scores + now)
-        return {"history": history, "run": after.to_state()}
+        offsets = dict(document.offset for document in chunk if document.offset is not None)
+        return {"history": history, "run": after.to_state(), "offsets": {**model.offsets, **offsets}}
 
     learn = learn or (lambda recorded: model.learn_counts(counted, labels, recorded, workers))
     model.learn_and_tell(counted.counts, labels, record, learn, PREDICTED)

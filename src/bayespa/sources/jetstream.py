@@ -1,0 +1,167 @@
+"""Streams of NATS JetStream: an offset is the number of a message in its stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Literal, TypeVar
+
+import nats
+from nats.errors import Error
+from nats.js.errors import NotFoundError
+
+from bayespa.sources.broker import PATIENCE, Address, BrokerSink, BrokerSource, Message
+
+T = TypeVar("T")
+_AT_ONCE = 128  # messages that are asked for together
+_PAUSE = 0.05  # seconds between questions for a message that is not there yet
+
+
+class JetStreamConnection:
+    """A connection whose calls wait for their result."""
+
+    def __init__(self, address: Address) -> None:
+        address.require_options("password")
+        self._loop = asyncio.new_event_loop()
+        servers = [f"nats://{host}" for host in address.hosts.split(",")]
+        password = address.options.get("password", address.password)
+        login = {} if address.user is None else {"user": address.user, "password": password}
+
+        async def silent(error: Exception) -> None:  # what fails is raised where it is asked for
+            return
+
+        try:
+            self._nats = self.wait(
+                nats.connect(
+                    servers,
+                    connect_timeout=5,
+                    reconnect_time_wait=0.5,
+                    max_reconnect_attempts=10,
+                    error_cb=silent,
+                    **login,
+                )
+            )
+        except (Error, OSError) as error:
+            self._loop.close()
+            raise ConnectionError(
+                f"{address.name} does not answer: {error or type(error).__name__}"
+            ) from error
+        self.jetstream = self._nats.jetstream(timeout=PATIENCE)
+
+    def wait(self, call: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a call."""
+        return self._loop.run_until_complete(call)
+
+    def close(self) -> None:
+        """Leave the broker."""
+        try:
+            self.wait(self._nats.close())
+        finally:
+            self._loop.close()
+
+
+class JetStreamSource(BrokerSource):
+    """A stream, of which messages are asked for by their numbers: no consumer is left behind."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._connection = JetStreamConnection(address)
+        self._last = 0
+        try:
+            self._ends()
+        except NotFoundError as error:
+            self.close()
+            raise FileNotFoundError(f"{self.name}: the broker has no such stream") from error
+
+    def _ends(self) -> tuple[int, int]:
+        """Return the numbers of the first and the last message."""
+        state = self._connection.wait(self._connection.jetstream.stream_info(self.address.stream)).state
+        return state.first_seq, state.last_seq
+
+    def seek(self, offset: Any) -> None:
+        """Go to behind the message of this number."""
+        if type(offset) is not int or offset < 0:
+            raise ValueError(f"{self.name}: {offset!r} is no number of a message")
+        first, last = self._ends()
+        if not first - 1 <= offset <= last:
+            raise self.lost(f"it has messages {first} to {last}, and {offset} was learned last")
+        self._last = offset
+
+    def seek_end(self, end: Literal["first", "last"]) -> None:
+        """Go to before the first message, or to behind the last."""
+        first, last = self._ends()
+        self._last = last if end == "last" else max(0, first - 1)
+
+    async def _get(self, number: int) -> Any:
+        """Return the first message from a number on; None: there is none yet."""
+        try:
+            return await self._connection.jetstream.get_msg(
+                self.address.stream, seq=number, subject=">", next=True
+            )
+        except NotFoundError:
+            return None
+
+    async def _next(self, n: int) -> dict[int, Any]:
+        """Return messages by number: those of the next n numbers, and perhaps one behind a gap."""
+        found = await asyncio.gather(*(self._get(self._last + 1 + i) for i in range(n)))
+        return {message.seq: message for message in found if message is not None}
+
+    async def _awaited(self, seconds: float) -> dict[int, Any]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while not await self._next(1):
+            if loop.time() >= end:
+                return {}
+            await asyncio.sleep(_PAUSE)
+        return await self._next(_AT_ONCE)
+
+    def read(self, seconds: float) -> list[Message]:
+        """Return the next messages."""
+        found = self._connection.wait(self._awaited(seconds))
+        messages = [
+            Message(found[number].data or b"", f"{self.name}:{number}", number) for number in sorted(found)
+        ]
+        self._last = messages[-1].offset if messages else self._last
+        return messages
+
+    def at_end(self) -> bool:
+        """Return whether the last message was read."""
+        return self._last >= self._ends()[1]
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._connection.close()
+
+
+class JetStreamSink(BrokerSink):
+    """A subject that a stream keeps; of a prediction that is sent again, the stream keeps one."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._connection = JetStreamConnection(address)
+        self._waiting: list[tuple[str, str]] = []
+
+    def send(self, id: str, line: str) -> None:
+        """Send a prediction."""
+        self._waiting.append((id, line))
+
+    def flush(self) -> None:
+        """Wait until the broker has everything, in its order."""
+        self._connection.wait(self._published())
+        self._waiting.clear()
+
+    async def _published(self) -> None:
+        for id, line in self._waiting:
+            try:
+                await self._connection.jetstream.publish(
+                    self.address.stream, line.encode(), headers={"Nats-Msg-Id": id}
+                )
+            except Error as error:
+                raise OSError(f"{self.name} does not take predictions: {error}") from error
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._connection.close()
+
+
+source, sink = JetStreamSource, JetStreamSink
