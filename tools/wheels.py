@@ -67,7 +67,9 @@ def headers_of_debian(version: str) -> Path:
     found = folder / "usr" / "include" / f"python{version}"
     if not found.exists():
         (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-        (folder / "sources.list").write_text(f"deb http://deb.debian.org/debian {PYTHONS[version]} main\n")
+        ask = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
+        mirror = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()[0]
+        (folder / "sources.list").write_text(f"deb {mirror} {PYTHONS[version]} main\n")
         places = {"Etc::SourceList": folder / "sources.list", "Etc::SourceParts": "-"}
         places |= {"State::Lists": folder / "lists", "Cache": folder}
         settings = [f"-oDir::{name}={place}" for name, place in places.items()]

@@ -22,7 +22,7 @@ def column(text: str, between: str = "") -> str:
     r"""Return a text as one column of a line, escaped as in JSON where it has to be.
 
     Backslashes, tabs, ends of lines and other control characters are escaped. So is the first character of a
-    text that a spreadsheet would take for a formula; a number is none, and stays.
+    text that a spreadsheet would take for a formula; a number is no formula, and stays.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class OnlineVocabulary:
     token_pattern : str, default=r"\w+"
         Regular expression of a word. With `min_length` the words are those of scikit-learn's CountVectorizer.
     min_length : int, default=2
-        Length of the shortest word. (A word of more than 128 characters is none.)
+        Length of the shortest word. (Words of more than 128 characters are ignored.)
     stop_words : "english" or collection of str, optional
         Words to leave out; "english" is scikit-learn's list.
     ngrams : int, default=1

@@ -150,7 +150,7 @@ class ProbabilityScores:
     Attributes
     ----------
     unknown : Counter
-        Labels that are none of the classes.
+        Labels that are not among the classes.
 
     Examples
     --------

@@ -276,7 +276,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
     def _planned(self, before: Learned, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
         """Return what will be learned after `before`, which knows the words of X and what y means.
 
-        Its state is that of before.
+        Its state is as it was before.
         """
         features, made = before.features, {}
         if n_words > features.n:
