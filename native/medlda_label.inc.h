@@ -1,6 +1,8 @@
 // What a label does to the topic of a token: the exact target, and the proposal that comes close to it.
 #pragma once
 
+#include <type_traits>
+
 #include "elementary.h"
 #include "lanes.h"
 #include "medlda_step.h"
@@ -31,16 +33,45 @@ struct Products {
   Lanes j, k;
 };
 
-inline Products times_counts(const MedldaModel& model, const MedldaChain& chain, uint32_t j, uint32_t k, int b) {
+// The products of tasks b to b + 8 N - 1: one walk over the topics of the document serves N rows of lanes.
+template <int N>
+BAYESPA_INLINE void times_counts(const MedldaModel& model, const MedldaChain& chain, uint32_t j, uint32_t k, int b,
+                                 Products (&p)[N]) {
   const int64_t n_topics = model.n_topics, width = model.task_width;
   const float *row_j = model.sigma2 + j * n_topics * width + b, *row_k = model.sigma2 + k * n_topics * width + b;
   const float* counts = chain.counts;
-  Products p = {};
+  Lanes of_j[N] = {}, of_k[N] = {};
   for_present(chain.present, model.n_topics, [&](int64_t l) {
-    p.j += counts[l] * lanes(row_j + l * width);
-    p.k += counts[l] * lanes(row_k + l * width);
+    const float *at_j = row_j + l * width, *at_k = row_k + l * width;
+#pragma GCC unroll 4
+    for (int r = 0; r < N; ++r) {
+      of_j[r] += counts[l] * lanes(at_j + r * kLanes);
+      of_k[r] += counts[l] * lanes(at_k + r * kLanes);
+    }
   });
-  return p;
+#pragma GCC unroll 4
+  for (int r = 0; r < N; ++r) p[r] = {of_j[r], of_k[r]};
+}
+
+// 2 (Sigma C)_k alone.
+template <int N>
+BAYESPA_INLINE void times_counts(const MedldaModel& model, const MedldaChain& chain, uint32_t k, int b, Lanes (&p)[N]) {
+  const int64_t width = model.task_width;
+  const float* row = model.sigma2 + k * model.n_topics * width + b;
+#pragma GCC unroll 4
+  for (int r = 0; r < N; ++r) p[r] = Lanes{};
+  for_present(chain.present, model.n_topics, [&](int64_t l) {
+#pragma GCC unroll 4
+    for (int r = 0; r < N; ++r) p[r] += chain.counts[l] * lanes(row + l * width + r * kLanes);
+  });
+}
+
+// Calls visit(b, N) for rows of lanes of tasks b to b + 8 N - 1: three at a time, then one by one.
+template <class Visit>
+BAYESPA_INLINE void for_tasks(const MedldaModel& model, Visit&& visit) {
+  int b = 0;
+  for (; b + 3 * kLanes <= model.task_width; b += 3 * kLanes) visit(b, std::integral_constant<int, 3>());
+  for (; b < model.task_width; b += kLanes) visit(b, std::integral_constant<int, 1>());
 }
 
 // 2 Sigma C of a few tasks is kept for all topics, which are in the lanes.
@@ -67,15 +98,22 @@ void refresh(const MedldaModel& model, const MedldaChain& chain) {
   const int64_t width = model.task_width;
   for (int k = 0; k < model.topic_width; ++k) mark(chain.present, k, chain.counts[k] > 0.f);
   if (model.n_tasks <= kFewTasks) return refresh_few(model, chain);
-  for (int b = 0; b < width; b += kLanes) {
-    Lanes mean = {}, square = {};
+  for_tasks(model, [&](int b, auto rows) {
+    constexpr int N = decltype(rows)::value;
+    Lanes mean[N] = {}, square[N] = {};
     for_present(chain.present, model.n_topics, [&](int64_t k) {
-      mean += chain.counts[k] * lanes(model.mu_by_topic + k * width + b);
-      square += chain.counts[k] * times_counts(model, chain, k, k, b).k;
+      Lanes product[N];
+      times_counts<N>(model, chain, k, b, product);
+      for (int r = 0; r < N; ++r) {
+        mean[r] += chain.counts[k] * lanes(model.mu_by_topic + k * width + b + r * kLanes);
+        square[r] += chain.counts[k] * product[r];
+      }
     });
-    lanes(chain.mean + b) = mean;
-    lanes(chain.square + b) = 0.5f * square;
-  }
+    for (int r = 0; r < N; ++r) {
+      lanes(chain.mean + b + r * kLanes) = mean[r];
+      lanes(chain.square + b + r * kLanes) = 0.5f * square[r];
+    }
+  });
 }
 
 // The penalty of a hinge at n-fold distance: scale sqrt(x) [MED-3] or, given lambda, scale x [MED-1].
@@ -286,10 +324,12 @@ struct Labelled {
  private:
   // 2 Sigma C for all topics, tasks in the lanes.
   void set_products() {
-    const int width = model.task_width;
     for (int k = 0; k < model.n_topics; ++k)
-      for (int b = 0; b < width; b += kLanes)
-        lanes(chain.product + k * width + b) = times_counts(model, chain, k, k, b).k;
+      for_tasks(model, [&](int b, auto rows) {
+        Lanes product[decltype(rows)::value];
+        times_counts(model, chain, k, b, product);
+        for (int r = 0; r < rows; ++r) lanes(chain.product + k * model.task_width + b + r * kLanes) = product[r];
+      });
   }
 
   // By how much the penalties grow if a token goes from j to topics at to at + 7; for a few tasks.
@@ -370,24 +410,8 @@ struct Labelled {
 
   template <class Own>
   __attribute__((noinline)) bool accepts_many(int i, uint32_t j, uint32_t k, Own&& own) const {
-    const float *mu_j = model.mu_by_topic + j * model.task_width, *mu_k = model.mu_by_topic + k * model.task_width;
-    const float *diag_j = model.sigma_diag + j * model.task_width, *diag_k = model.sigma_diag + k * model.task_width;
     Lanes more = {};
-    for (int b = 0; b < model.task_width; b += kLanes) {
-      const Products without = times_counts(model, chain, j, k, b);
-      const Lanes change = (without.k + lanes(diag_k + b)) - (without.j + lanes(diag_j + b));
-      const Lanes new_mean = lanes(chain.mean + b) + (lanes(mu_k + b) - lanes(mu_j + b));
-      const Lanes new_square = lanes(chain.square + b) + (change + own(b));
-      lanes(chain.next_mean + b) = new_mean;
-      lanes(chain.next_square + b) = new_square;
-      for (int h = 0; h < model.n_hinges; ++h) {
-        const int at = h * model.task_width + b;
-        const Lanes gap = lanes(chain.target + at) - new_mean;
-        const Lanes new_pen = penalty<Augmented>(lanes(chain.scale + at), gap, new_square);
-        more += new_pen - lanes(chain.penalty + at);
-        lanes(chain.next_penalty + at) = new_pen;
-      }
-    }
+    for_tasks(model, [&](int b, auto rows) { move<decltype(rows)::value>(j, k, b, own, more); });
     if (!exact && !agrees(i, j, k, sum(more))) return false;
     for (int b = 0; b < model.task_width; b += kLanes) {
       lanes(chain.mean + b) = lanes(chain.next_mean + b);
@@ -403,6 +427,30 @@ struct Labelled {
     for (int64_t at = 0; at < size; at += kLanes)
       lanes(chain.product + at) += lanes(sigma_k + at) - lanes(sigma_j + at);
     return true;
+  }
+
+  // What a move does to tasks b to b + 8 N - 1, and how much it adds to their penalties.
+  template <int N, class Own>
+  BAYESPA_INLINE void move(uint32_t j, uint32_t k, int first, Own&& own, Lanes& more) const {
+    const float *mu_j = model.mu_by_topic + j * model.task_width, *mu_k = model.mu_by_topic + k * model.task_width;
+    const float *diag_j = model.sigma_diag + j * model.task_width, *diag_k = model.sigma_diag + k * model.task_width;
+    Products without[N];
+    times_counts<N>(model, chain, j, k, first, without);
+    for (int r = 0; r < N; ++r) {
+      const int b = first + r * kLanes;
+      const Lanes change = (without[r].k + lanes(diag_k + b)) - (without[r].j + lanes(diag_j + b));
+      const Lanes new_mean = lanes(chain.mean + b) + (lanes(mu_k + b) - lanes(mu_j + b));
+      const Lanes new_square = lanes(chain.square + b) + (change + own(b));
+      lanes(chain.next_mean + b) = new_mean;
+      lanes(chain.next_square + b) = new_square;
+      for (int h = 0; h < model.n_hinges; ++h) {
+        const int at = h * model.task_width + b;
+        const Lanes gap = lanes(chain.target + at) - new_mean;
+        const Lanes new_pen = penalty<Augmented>(lanes(chain.scale + at), gap, new_square);
+        more += new_pen - lanes(chain.penalty + at);
+        lanes(chain.next_penalty + at) = new_pen;
+      }
+    }
   }
 };
 
