@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -76,7 +77,7 @@ def create_app(
         openapi_url=None,
         lifespan=lifespan,
     )
-    app.state.context = Context(
+    app.state.context = shared = Context(
         service, batcher, limits, metrics, tokens, sessions, watch, reviews, log_texts
     )
     for router in ROUTERS:
@@ -91,7 +92,8 @@ def create_app(
         (OSError, _stopped),
     ):
         app.add_exception_handler(kind, handler)
-    return Guard(app, tokens, sessions, limits, metrics)
+    quick = {"/api/v1/predict": partial(api.answered, shared)}
+    return Guard(app, tokens, sessions, limits, metrics, quick)
 
 
 @plain.get("/health")
