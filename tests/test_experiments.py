@@ -10,6 +10,9 @@ import pytest
 import scipy.sparse as sp
 from experiments.mixing import distance, forced, noise, posterior
 from experiments.quality.splits import split
+from experiments.review import Plan
+from experiments.review import run as reviewed
+from experiments.review import stream as papers
 from experiments.suite import corpora, learners
 from experiments.suite.measures import Said, measured
 from experiments.who_decides import said_by_topics
@@ -209,3 +212,10 @@ def test_samplers_are_forced():
     ]
     assert (learned[0] != learned[1]).any()
     assert (learned[0] != learned[2]).any()
+
+
+def test_study_of_reviews():
+    texts, labels = papers(sample=True)
+    found = reviewed(texts[:400], labels[:400], 0, Plan(labelled=100, passing=40, reviewed=4, judged=60))
+    assert set(found.after) == {"the queue", "at random"}
+    assert all(0.1 < accuracy < 1.0 for accuracy in found.after.values())

@@ -12,6 +12,7 @@ import uvicorn
 
 import bayespa
 from bayespa.serve.app import create_app
+from bayespa.serve.security import Tokens, new_token
 from bayespa.serve.service import Service
 from bayespa.serve.writer import Labelled
 
@@ -50,9 +51,9 @@ class Served:
         self.url = f"http://127.0.0.1:{self._port}/"
 
     @contextmanager
-    def running(self):
+    def running(self, **options):
         with Service(self._path) as service:
-            config = uvicorn.Config(create_app(service), port=self._port, log_level="critical")
+            config = uvicorn.Config(create_app(service, **options), port=self._port, log_level="critical")
             server = uvicorn.Server(config)
             thread = threading.Thread(target=server.run)
             thread.start()
@@ -169,6 +170,25 @@ def test_a_reload_and_a_service_that_comes_back_lose_nothing(browser, served, pa
         given.append(press_and_wait(page, "a"))
         page.wait("JSON.parse(localStorage.getItem('bayespa.outbox')).length === 0")
         assert [text for text, _ in records(service)] == given
+
+
+def test_a_token_is_asked_for(browser, served, papers):
+    """And a wrong one refused; after a reload nobody is asked again, as there is a session."""
+    token, line = new_token("Ann", "learn")
+    with served.running(tokens=Tokens([line])) as service:
+        service.predict(papers[0][300:310])
+        page = browser.page(served.url)
+        for given in ("wrong", token):
+            page.wait("document.activeElement?.id === 'token' && !document.activeElement.value")
+            page.type(given)
+            page.press("Enter")
+        page.wait(SHOWN)
+        press_and_wait(page, "a")
+        page.run("window.old = true")
+        page.call("Page.reload")
+        page.wait(f"!window.old && {SHOWN}")
+        press_and_wait(page, "a")
+        assert len(records(service)) == 2
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def answer(
             done = (reviews.skip if body.action == "skip" else reviews.undo)(person, id)
     except NotYours as error:
         raise HTTPException(409, str(error)) from None
+    context(request).audit(who(request), "review", reviewer=reviewer, document=id, action=body.action)
     return {"done": done, **_state(request, person, n)}
 
 
