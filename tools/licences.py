@@ -2,7 +2,7 @@
 
     python tools/licences.py
 
-Run in an environment that has the extras plot, data, kafka, nats, redis and serve.
+Run in an environment that has the extras plot, data, ray, kafka, nats, redis and serve.
 """
 
 from importlib.metadata import distribution, metadata
@@ -53,7 +53,7 @@ def needs(name: str, extra: str = "") -> set[str]:
 def main() -> None:
     """Write the page."""
     rows: dict[str, str] = {}
-    for extra in ("", "plot", "data", "kafka", "nats", "redis", "serve"):
+    for extra in ("", "plot", "data", "ray", "kafka", "nats", "redis", "serve"):
         for name in needs("bayespa", extra):
             rows.setdefault(name.replace("_", "-"), f"`bayespa[{extra}]`" if extra else "always")
     lines = [f"| {name} | {licence(name)} | {use} |" for name, use in sorted(rows.items())]

@@ -27,8 +27,12 @@ def chunks(documents: Iterator[Document], size: int) -> Iterator[list[Document]]
         yield chunk
 
 
-def predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> Iterator[str]:
-    """Yield what is printed of documents, a line for each."""
+def predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> list[str]:
+    """Return what is printed of documents, a line for each."""
+    return list(_predicted(model, chunk, top, as_json))
+
+
+def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> Iterator[str]:
     answers = model.answer_counts(model.counts([document.content for document in chunk]))
     names, probabilities = answers.class_names, answers.probabilities
     if probabilities is None:

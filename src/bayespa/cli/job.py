@@ -18,6 +18,7 @@ from bayespa.cli.reading import Reading
 from bayespa.corpus import Document
 from bayespa.corpus.order import LabelOrder
 from bayespa.corpus.sources import expand
+from bayespa.learning import HERE
 from bayespa.sources import BrokerSink
 from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.model import TextModel
@@ -106,8 +107,9 @@ class Job:
         as_json: bool,
         keep_rest: bool = False,
         sought: bool = False,
+        workers: Any = None,
     ) -> None:
-        """Learn the documents, save the model, and print a summary."""
+        """Learn the documents, save the model, and print a summary; `workers` share the work, if any."""
         begin, model, interrupts = time.monotonic(), self._model, Interrupts()
         before = 0 if model.run is None else int(model.run["documents"])
         line = Line(self._source.expected(count_documents(inputs, self._source.format)), before)
@@ -127,6 +129,7 @@ class Job:
             started=self._started,
             sought=sought,
             tell=self._tell,
+            workers=workers or HERE,
         )
         with interrupts.held():
             try:
@@ -152,7 +155,11 @@ class Job:
                 "learning flatters the model; evaluate it on other documents",
                 err=True,
             )
-        show(self._summary(run, before, time.monotonic() - begin), as_json)
+        summary = self._summary(run, before, time.monotonic() - begin)
+        if workers is not None:
+            summary["workers"] = len(workers.busy)
+            summary["their seconds"] = round(sum(workers.busy.values()), 2)
+        show(summary, as_json)
 
     def _watched(self, documents: Iterator[Document]) -> Iterator[Document]:
         for document in documents:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,15 @@ ELSEWHERE = {  # parameters of estimators that are not for --set
 MODEL = click.argument("path", metavar="MODEL", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 INPUTS = click.argument(
     "inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+_CREW = (
+    click.option(
+        "--workers",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Let N processes of this machine share the work, on Ray; 0: this one, with the same result.",
+    ),
+    click.option("--ray", "address", metavar="ADDRESS", help="Let a Ray cluster share the work."),
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 JOBS = click.option(
@@ -81,6 +91,27 @@ def reading(command: F) -> F:
     for option in reversed(_READING):
         command = option(command)
     return command
+
+
+def crew(command: F) -> F:
+    """Add the options that say who shares the work."""
+    for option in reversed(_CREW):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def hired(n: int | None, address: str | None) -> Iterator[Any]:
+    """Let those that the options name share the work of a block; None: nobody does."""
+    if n is not None and address is not None:
+        raise click.UsageError("--workers starts Ray here, and --ray uses a cluster: give one of both")
+    if not n and address is None:
+        yield None
+        return
+    from bayespa.workers import Workers
+
+    with Workers(n, address=address) as workers:
+        yield workers
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:

@@ -49,10 +49,17 @@ class Reading:
         reading.fields = {name: described[name] for name in names if name in described}
         return reading
 
-    def documents(self, inputs: tuple[str, ...]) -> Iterator[Document]:
-        """Read the documents."""
+    def documents(self, inputs: tuple[str, ...], workers: Any = None) -> Iterator[Document]:
+        """Read the documents, or let workers do it."""
         return self._counted(
-            read(inputs, format=self.format, strict=self.strict, problems=self.problems, **self.fields)
+            read(
+                inputs,
+                format=self.format,
+                strict=self.strict,
+                problems=self.problems,
+                workers=workers,
+                **self.fields,
+            )
         )
 
     def stream(self, source: BrokerSource, drain: bool) -> Iterator[Document]:

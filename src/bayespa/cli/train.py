@@ -9,9 +9,10 @@ from typing import Any, Literal
 import click
 from click.core import ParameterSource
 
-from bayespa.cli.options import ELSEWHERE, INPUTS, JOBS, JSON, KINDS, MODEL, reading
+from bayespa.cli.options import ELSEWHERE, INPUTS, JOBS, JSON, KINDS, MODEL, crew, hired, reading
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
+LAG = 32  # mini-batches under way at once, where workers share the work
 _SECONDS = 60.0  # after which a stream is saved
 _LEARNING = (
     click.option("--batch-size", type=click.IntRange(1), metavar="N", help="Documents learned at a time."),
@@ -42,7 +43,8 @@ _LEARNING = (
         "--lag",
         type=click.IntRange(1, 1024),
         metavar="L",
-        help="Mini-batches learned at once, each under what was known when it began.  [default: 1]",
+        help="Mini-batches learned at once, each under what was known when it began. It alone, "
+        f"not the number of workers, changes the result.  [default: 1, or {LAG} with --workers or --ray]",
     ),
     click.option("--resume", is_flag=True, help="Go on from the checkpoint of a run that broke off, if any."),
     click.option(
@@ -121,6 +123,7 @@ def _setting(context: click.Context, option: click.Parameter, values: tuple[str,
     help="Count runs of up to N words, too.",
 )
 @learning
+@crew
 @click.option("--seed", default=0, show_default=True, help="Of everything random.")
 @click.option(
     "--set",
@@ -147,6 +150,8 @@ def train(
     checkpoint_every: int,
     seconds: float | None,
     lag: int | None,
+    workers: int | None,
+    address: str | None,
     resume: bool,
     wait: bool,
     seed: int,
@@ -175,6 +180,8 @@ def train(
     from bayespa.cli.reading import Reading
     from bayespa.text.files import locked
 
+    if lag is None and (workers is not None or address is not None):
+        lag = LAG
     source = Reading(options)
     checkpoint = path.with_name(f"{path.name}.checkpoint")
     for output in (path, checkpoint):
@@ -219,7 +226,9 @@ def train(
             model = start.new_model(kind, source, classes, parameters, words)
         every = started.get("checkpoint-every", checkpoint_every)
         job = Job(model, source, path, checkpoint, every, seconds, started)
-        job.run(inputs, start.mixed(source.documents(inputs), started), started["batch-size"], as_json)
+        with hired(workers, address) as helpers:
+            documents = start.mixed(source.documents(inputs, helpers), started)
+            job.run(inputs, documents, started["batch-size"], as_json, workers=helpers)
         checkpoint.unlink(missing_ok=True)
 
 
@@ -239,6 +248,7 @@ def _given() -> set[str]:
 )
 @reading
 @learning
+@crew
 @click.option(
     "--from",
     "begin",
@@ -266,6 +276,8 @@ def update(
     checkpoint_every: int,
     seconds: float | None,
     lag: int | None,
+    workers: int | None,
+    address: str | None,
     resume: bool,
     wait: bool,
     begin: Literal["saved", "first", "last"],
@@ -322,6 +334,8 @@ def update(
     if misplaced := sorted(_given() & {"from", "drain", "predictions"}):
         raise click.UsageError(f"--{misplaced[0]} is for streams of brokers, such as kafka://HOST/TOPIC")
     stream = "-" in inputs
+    if lag is None and not stream and (workers is not None or address is not None):
+        lag = LAG
     checkpoint = target if stream else target.with_name(f"{target.name}.checkpoint")
     for file in (target, checkpoint):
         require_output(file, inputs)
@@ -354,7 +368,8 @@ def update(
         seconds = _SECONDS if stream and seconds is None else seconds
         every = started.get("checkpoint-every", checkpoint_every)
         job = Job(model, source, target, checkpoint, every, seconds, started)
-        documents = start.mixed(source.documents(inputs), started)
-        job.run(inputs, documents, started["batch-size"], as_json, keep_rest=stream)
+        with hired(workers, address) as helpers:
+            documents = start.mixed(source.documents(inputs, helpers), started)
+            job.run(inputs, documents, started["batch-size"], as_json, keep_rest=stream, workers=helpers)
         if not stream:
             checkpoint.unlink(missing_ok=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bayespa.cli.columns import column
-from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, TOP, reading, show
+from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, TOP, crew, hired, reading, show
 
 _AT_ONCE = 512
 
@@ -25,10 +27,19 @@ _AT_ONCE = 512
     help="Documents predicted at a time; 1 answers a stream at once.",
 )
 @click.option("--top", type=click.IntRange(1), default=TOP, show_default=True, help="Probabilities to print.")
+@crew
 @JOBS
 @JSON
 def predict(
-    path: Path, inputs: tuple[str, ...], batch_size: int, top: int, jobs: int, as_json: bool, **options: Any
+    path: Path,
+    inputs: tuple[str, ...],
+    batch_size: int,
+    top: int,
+    workers: int | None,
+    address: str | None,
+    jobs: int,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Predict the labels of documents, which need not have any.
 
@@ -45,8 +56,14 @@ def predict(
     model = load_text_model(path, jobs)
     learned = {**model.reading, "label": None}
     source = Reading(options, learned)
-    for chunk in chunks(source.documents(inputs), batch_size):
-        for line in predicted(model, chunk, top, as_json):
+    with hired(workers, address) as helpers:
+        batches = chunks(source.documents(inputs, helpers), batch_size)
+        answer = partial(predicted, top=top, as_json=as_json)
+        if helpers is None:
+            found = map(partial(answer, model), batches)
+        else:
+            found = helpers.map(answer, batches, shared=model)
+        for line in chain.from_iterable(found):
             click.echo(line)
     source.finish()
     if source.problems and not source.read:

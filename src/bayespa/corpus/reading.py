@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice
-from typing import Protocol, TypeVar
+from functools import partial
+from itertools import chain, count, islice
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,11 +17,13 @@ from bayespa.corpus.bags import read_gml, read_libsvm, read_matlab, read_uci
 from bayespa.corpus.documents import Bag, Document, Fields, Label, Target
 from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Problems
 from bayespa.corpus.sources import FORMATS, Paths, Source, check_encoding, expand
-from bayespa.corpus.tables import read_arrow, read_parquet
+from bayespa.corpus.tables import n_row_groups, read_arrow, read_parquet
 from bayespa.corpus.texts import Reporter, read_csv, read_file, read_jsonl, read_lines, read_tsv
 from bayespa.native.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
 
 T = TypeVar("T")
+_LARGE = 1 << 26  # bytes of a file: a larger one is read by one, a piece at a time
+_SHARE = 1 << 22  # bytes of files that one worker reads
 Reader = Callable[[Source, Fields, Reporter], Iterator[Document]]
 _READERS: dict[str, Reader] = {
     "lines": read_lines,
@@ -49,6 +53,7 @@ def read(
     max_bytes: int = 10_000_000,
     strict: bool = False,
     problems: Problems | None = None,
+    workers: Mapper | None = None,
 ) -> Iterator[Document]:
     r"""Read documents one by one, in bounded memory.
 
@@ -93,6 +98,9 @@ def read(
     problems : Problems, optional
         Collects what is malformed or of a guessed encoding, with file and line; otherwise there is a
         `CorpusWarning`.
+    workers : optional
+        Whoever reads, such as `bayespa.workers.Workers`: files that are not large, and row groups of Parquet,
+        many at once. By default, and where there are others, this thread. Documents come in the same order.
 
     Returns
     -------
@@ -125,7 +133,66 @@ def read(
     if encoding is not None or strict:
         encoding = check_encoding(encoding or "utf-8")
     fields = Fields(texts, label, id, target, separator, encoding, max_bytes)
-    return _documents(_inputs(paths, format), fields, strict, problems)
+    inputs = _inputs(paths, format)
+    shares = None if workers is None else _shares(inputs)
+    if workers is None or shares is None:
+        return _documents(inputs, fields, strict, problems)
+    files = chain.from_iterable(workers.map(partial(_read_share, fields), shares))
+
+    def replay(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
+        for one in next(files):
+            if isinstance(one, Document):
+                yield one
+            else:
+                report(*one[0], **one[1])
+
+    return _documents([(source, replay) for share in shares for source, _ in share], fields, strict, problems)
+
+
+class Mapper(Protocol):
+    """Applies a pure function to items elsewhere."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
+        """Yield the results, in the order of the items."""
+
+
+Report = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a `Reporter`
+
+
+def _shares(inputs: list[tuple[Source, Reader]]) -> list[list[tuple[Source, Reader]]] | None:
+    """Cut the input into shares of some megabytes, in order; None: some of it cannot be shared."""
+    shares: list[list[tuple[Source, Reader]]] = []
+    room = 0
+    for source, reader in inputs:
+        if reader is read_parquet and source.path != "-":
+            groups = [replace(source, groups=(i, i + 1)) for i in range(n_row_groups(source))]
+            shares += [[(group, reader)] for group in groups]
+            room = 0
+            continue
+        if source.remote or not os.path.isfile(source.path) or os.path.getsize(source.path) > _LARGE:
+            return None
+        size = os.path.getsize(source.path)
+        if size > room:
+            shares.append([])
+            room = _SHARE
+        shares[-1].append((source, reader))
+        room -= size
+    return shares
+
+
+def _read_share(fields: Fields, share: list[tuple[Source, Reader]]) -> list[list[Document | Report]]:
+    """Return the documents of each file of a share, and in their places what is to be reported."""
+    found = []
+    for source, reader in share:
+        told: list[Document | Report] = []
+
+        def report(*arguments: Any, told: list[Document | Report] = told, **options: Any) -> None:
+            told.append((arguments, options))
+
+        for document in reader(source, fields, report):
+            told.append(document)
+        found.append(told)
+    return found
 
 
 def read_labels(

@@ -47,6 +47,7 @@ class Source:
 
     path: str
     in_folder: bool = False  # found in a folder that was named, not named itself
+    groups: tuple[int, int] | None = None  # of Parquet: row groups from the first to before the second
 
     @property
     def name(self) -> str:
@@ -57,6 +58,11 @@ class Source:
     def compressed(self) -> bool:
         """Whether its ending says that it must be unpacked."""
         return self.path.endswith(_COMPRESSED)
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is named by a URL, which a file system of pyarrow reads."""
+        return "://" in self.path
 
     def guess_format(self) -> str:
         """Return the format that the name stands for; standard input is JSONL.
@@ -83,6 +89,8 @@ class Source:
         """Open the unpacked bytes for reading; standard input stays open afterwards."""
         if self.path == "-":
             return nullcontext(sys.stdin.buffer)
+        if self.remote:
+            return _buffered(_open_remote(self.path, self.compressed))
         if self.path.endswith(".gz"):
             return _buffered(gzip.open(self.path))
         if self.path.endswith(".xz"):
@@ -133,6 +141,26 @@ def _open_zstandard(path: str) -> Any:
     return pa.CompressedInputStream(pa.OSFile(path), "zstd")
 
 
+def file_system(url: str) -> tuple[Any, str]:
+    """Return the file system of pyarrow that a URL names, and the path there: s3://, gs://, hdfs://, file://."""
+    try:
+        import pyarrow.fs as fs
+    except ImportError as error:
+        raise ImportError(
+            f"{url} is read by pyarrow, which is not installed: pip install bayespa[data]"
+        ) from error
+    try:
+        found: tuple[Any, str] = fs.FileSystem.from_uri(url)
+    except ValueError as error:  # pyarrow's own errors are ValueErrors
+        raise ValueError(f"{url} is no URL that pyarrow can read ({error})") from error
+    return found
+
+
+def _open_remote(url: str, compressed: bool) -> Any:
+    system, path = file_system(url)
+    return system.open_input_stream(path, compression="detect" if compressed else None)
+
+
 def expand(paths: Paths) -> list[Source]:
     """Return the files that paths, folders and globs stand for.
 
@@ -152,6 +180,8 @@ def _listed(paths: Paths) -> list[str]:
 
 
 def _expand_one(path: str) -> list[Source]:
+    if Source(path).remote:
+        return _expand_url(path)
     if path == "-" or os.path.isfile(path):
         return [Source(path)]
     if os.path.isdir(path):
@@ -168,6 +198,22 @@ def _expand_one(path: str) -> list[Source]:
         return [Source(path)]  # a named pipe
     hint = "; streams of brokers are read by `bayespa update`" if "://" in path else ""
     raise FileNotFoundError(f"there is no file {path!r}{hint}")
+
+
+def _expand_url(url: str) -> list[Source]:
+    import pyarrow.fs as fs
+
+    system, path = file_system(url)
+    (info,) = system.get_file_info([path])
+    if info.type == fs.FileType.File:
+        return [Source(url)]
+    if info.type == fs.FileType.NotFound:
+        raise FileNotFoundError(f"there is no file {url!r}")
+    below = system.get_file_info(fs.FileSelector(path, recursive=True))
+    names = sorted(one.path for one in below if one.is_file and not one.base_name.startswith((".", "_")))
+    if not names:
+        raise FileNotFoundError(f"the folder {url!r} holds no files")
+    return [Source(url.rstrip("/") + name.removeprefix(path.rstrip("/")), in_folder=True) for name in names]
 
 
 def _files_below(folder: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bayespa.corpus.documents import Document, Fields
 from bayespa.corpus.problems import MalformedInput
-from bayespa.corpus.sources import Source
+from bayespa.corpus.sources import Source, file_system
 from bayespa.corpus.texts import Reporter, no_such
 
 _ROWS = 512  # of a batch: small beside a model, large beside the cost of a batch
@@ -26,10 +26,35 @@ def read_parquet(source: Source, fields: Fields, report: Reporter) -> Iterator[D
 
     # By default a column of a row group is loaded whole, and a file may be one row group.
     bounded = {"buffer_size": _BUFFER, "pre_buffer": False}
-    with _reported(pa, report), pq.ParquetFile(source.path, **bounded) as file:
+    with _reported(pa, report), pq.ParquetFile(_opened(source), **bounded) as file:
         if _check_columns(file.schema_arrow.names, fields, report):
-            batches = file.iter_batches(batch_size=_ROWS, columns=list(fields.names))
-            yield from _documents(batches, source, fields, report)
+            begin, end = source.groups or (0, file.num_row_groups)
+            end = min(end, file.num_row_groups)
+            before = sum(file.metadata.row_group(i).num_rows for i in range(begin))
+            batches = file.iter_batches(
+                batch_size=_ROWS, row_groups=range(begin, end), columns=list(fields.names)
+            )
+            yield from _documents(batches, source, fields, report, before)
+
+
+def n_row_groups(source: Source) -> int:
+    """Return how many row groups a Parquet file has; one that is damaged has one, whose reader says so."""
+    pa = _import_pyarrow(source)
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(_opened(source)) as file:
+            return max(1, int(file.num_row_groups))
+    except (pa.ArrowException, OSError):
+        return 1
+
+
+def _opened(source: Source) -> Any:
+    """Return what pyarrow reads a file from."""
+    if not source.remote:
+        return source.path
+    system, path = file_system(source.path)
+    return system.open_input_file(path)
 
 
 def read_arrow(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
@@ -75,9 +100,9 @@ def _check_columns(names: list[str], fields: Fields, report: Reporter) -> bool:
 
 
 def _documents(
-    batches: Iterator[Any], source: Source, fields: Fields, report: Reporter
+    batches: Iterator[Any], source: Source, fields: Fields, report: Reporter, before: int = 0
 ) -> Iterator[Document]:
-    row, names, called = 0, fields.names, source.name
+    row, names, called = before, fields.names, source.name
     for batch in batches:
         columns = [batch.column(name) for name in names]
         if all([_is_utf8(column) for column in columns]):

@@ -174,4 +174,4 @@ def _nobody() -> None:
 
 
 def _owned(array: Floats) -> Table:
-    return Table(array, own=True)
+    return Table(array, own=array.flags.writeable)  # what several processes share is not

@@ -1,0 +1,67 @@
+"""What a lag costs: the quality of models whose mini-batches are learned at once, beside one after the other.
+
+    python -m experiments.lag [--seeds 5] [--lag 32] [--corpora 20news-text reuters arxiv20]
+
+MedLDA as a `TextModel` with all defaults, its mini-batches in random order; with words beside topics, and
+topics alone. Judged by the test documents, up to 2,000 of them at even distances.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from bayespa import TextModel
+from experiments.suite.corpora import read
+from experiments.suite.measures import Said, measured
+
+MOST = 2000  # test documents
+
+
+def main() -> None:
+    """Learn, and print a line a corpus, decision, seed and lag, then the mean of the differences."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--lag", type=int, default=32)
+    parser.add_argument("--limit", type=int, default=None)
+    parser.add_argument("--corpora", nargs="+", default=["20news-text", "reuters", "arxiv20"])
+    parser.add_argument("--decides", nargs="+", default=["topics+words", "topics"])
+    options = parser.parse_args()
+    for corpus in options.corpora:
+        task = read(corpus, "test", options.limit)
+        n = len(task.test.texts)
+        test = task.test.take(np.unique(np.arange(min(MOST, n)) * n // min(MOST, n)))
+        y = task.encoded(test.labels)
+        for decides in options.decides:
+            found = []
+            for seed in range(options.seeds):
+                order = np.random.default_rng(seed).permutation(len(task.train.texts))
+                shown = task.train.take(order)
+                for lag in (1, options.lag):
+                    model = TextModel(decides=decides, lag=lag, random_state=seed, target=task.target)
+                    model.learn(shown.texts, shown.labels)
+                    answers = model.answer_counts(model.counts(test.texts))
+                    columns = [task.classes.index(name) for name in answers.class_names]
+                    probability = np.zeros((len(test.texts), len(task.classes)))
+                    probability[:, columns] = answers.probabilities
+                    scores = measured(y, Said(task.encoded(answers.labels), probability))
+                    found.append((scores["accuracy"], scores["ece"]))
+                    print(
+                        f"{corpus}, {decides}, seed {seed}, lag {lag}: accuracy {found[-1][0]:.4f}, "
+                        f"ECE {found[-1][1]:.4f}",
+                        flush=True,
+                    )
+            pairs = np.array(found, np.float64).reshape(-1, 2, 2)
+            worse = pairs[:, 0] - pairs[:, 1]  # seeds by measures
+            print(
+                f"{corpus}, {decides}: accuracy {pairs[:, 0, 0].mean():.4f} at lag 1, "
+                f"{pairs[:, 1, 0].mean():.4f} at lag {options.lag} "
+                f"(lost {worse[:, 0].mean():.4f}, spread {worse[:, 0].std():.4f}); "
+                f"ECE {pairs[:, 0, 1].mean():.4f} and {pairs[:, 1, 1].mean():.4f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Workers on Ray: the same bits whatever is lost, and what cannot be done is said."""
+
+import json
+import operator
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.test_lag import learned, new
+
+import bayespa
+from bayespa.learning import HERE
+from bayespa.workers import Workers
+
+ray = pytest.importorskip("ray", reason="Ray is not installed, or has no wheel for this Python")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+KINDS = [("medlda", "class"), ("medhdp", "classes"), ("linear", "number"), ("medlda", "number")]
+
+
+def file(model, path):
+    bayespa.save(model, path)
+    return path.read_bytes()
+
+
+class Kills:
+    """Kills workers at random moments, until the block ends."""
+
+    def __init__(self, workers, seed=0):
+        self.workers, self.random, self.n = workers, random.Random(seed), 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.ended.wait(self.random.uniform(0.05, 0.4)):
+            pids = [int(name.rpartition(":")[2]) for name in list(self.workers.calls)]
+            for pid in self.random.sample(pids, min(1, len(pids))):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    self.n += 1
+                except ProcessLookupError:
+                    pass
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.ended.set()
+        self.thread.join()
+
+
+def test_two_machines_of_which_one_is_lost_and_workers_that_are_killed(tmp_path):
+    from ray.cluster_utils import Cluster
+
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
+    here = {kind: file(learned(new(kind[0]), kind[1]), tmp_path / "here") for kind in KINDS}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        second = cluster.add_node(num_cpus=1)
+        with Workers(address=cluster.address) as workers:
+            assert workers.n == 2
+            # What a step raises is raised here; one that no worker survives is told.
+            with pytest.raises(ZeroDivisionError):
+                workers.submit(operator.truediv, 1, 0).result()
+            call, workers._call = workers._call, workers._call.options(max_retries=0)
+            with pytest.raises(RuntimeError, match="workers were lost"):
+                workers.submit(os.abort).result()
+            workers._call = call
+            # In order, though the first takes longest, and with what is shared.
+            assert list(workers.map(time.sleep, [0.5, 0.0])) == [None, None]
+            assert list(workers.map(operator.getitem, range(9, -1, -1), shared=list(range(10)))) == [
+                *range(9, -1, -1)
+            ]
+            for kind in KINDS[:2]:
+                assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
+            with Kills(workers) as kills:
+                for kind in KINDS[1:]:
+                    assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
+            assert kills.n > 0
+            lost = threading.Timer(0.3, cluster.remove_node, [second])
+            lost.start()
+            for kind in KINDS[:2]:
+                assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
+            lost.join()
+    finally:
+        cluster.shutdown()
+
+
+def corpus(folder):
+    """Parquet of several row groups, and files of lines beside it; labels are mixed, words are many."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, paths = np.random.default_rng(0), []
+    for part in range(4):
+        label = rng.integers(3, size=150)
+        rows = [
+            {
+                "text": " ".join(f"w{k}x{n}" for n in rng.integers(40, size=15)) + f" own{part}x{i}",
+                "label": f"c{k}",
+            }
+            for i, k in enumerate(label)
+        ]
+        if part == 2:
+            paths.append(folder / f"{part}.jsonl")
+            lines = [json.dumps(row) for row in rows]
+            paths[-1].write_text("\n".join([*lines[:7], "no JSON", *lines[7:]]), encoding="utf-8")
+        else:
+            paths.append(folder / f"{part}.parquet")
+            pq.write_table(pa.Table.from_pylist(rows), paths[-1], row_group_size=40)
+    return [str(path) for path in paths]
+
+
+def command(*arguments):
+    return [sys.executable, "-c", "from bayespa.cli import main; main()", *map(str, arguments)]
+
+
+def run(*arguments):
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def orphans():
+    """Processes of a Ray that this user's programs have started, by the folder in their command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = path.read_bytes()
+        except OSError:
+            continue
+        if b"bayespa-ray-" in text and b"raylet" in text:
+            found.append(path.parent.name)
+    return found
+
+
+def test_the_program_with_workers_killed_and_resumed_writes_the_same_model(tmp_path):
+    inputs, before = corpus(tmp_path), orphans()
+    options = ["--batch-size", 10, "--topics", 4, "--set", "first_documents=40"]
+    options += ["--checkpoint-every", 100, "--lag", 8, "--shuffle", 0]
+    alone, shared = tmp_path / "alone.bayespa", tmp_path / "shared.bayespa"
+    said = run("train", *inputs, "-o", alone, *options, "--workers", 0)
+    assert "2.jsonl, line 8" in said.stderr
+    checkpoint = shared.with_name(f"{shared.name}.checkpoint")
+    driver = subprocess.Popen(
+        command("train", *inputs, "-o", shared, *options, "--workers", 2), stderr=subprocess.PIPE
+    )
+    while driver.poll() is None and not checkpoint.exists():
+        time.sleep(0.01)
+    driver.kill()
+    driver.communicate()
+    assert checkpoint.exists()
+    said = run("train", *inputs, "-o", shared, *options, "--workers", 0, "--resume")
+    assert "2.jsonl, line 8" in said.stderr
+    left, right = (bayespa.load(path) for path in (alone, shared))
+    for name, array in left.estimator.posterior_.to_arrays().items():
+        assert array.tobytes() == right.estimator.posterior_.to_arrays()[name].tobytes()
+    assert left.run["documents"] == right.run["documents"] == left.estimator.n_documents_seen_ == 600
+    assert left.words() == right.words()
+    answers = [run("predict", shared, *inputs, *who).stdout for who in ([], ["--workers", 2])]
+    assert answers[0] == answers[1]
+    assert len(answers[0].splitlines()) == 600
+    for _ in range(100):
+        if set(orphans()) <= set(before):
+            break
+        time.sleep(0.1)
+    assert set(orphans()) <= set(before)
+
+
+def test_workers_are_asked_for_in_one_way():
+    with pytest.raises(ValueError, match="give n"):
+        Workers()
+    with pytest.raises(ValueError, match="give n"):
+        Workers(2, address="auto")
+    assert HERE.submit(abs, -3).result() == 3
