@@ -13,11 +13,22 @@ import time
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from benchmarks import accuracy, counting, growth, guard, hdp_speed, kernel, limit, page, prediction
+from benchmarks import (
+    accuracy,
+    counting,
+    end_to_end,
+    growth,
+    guard,
+    hdp_speed,
+    kernel,
+    limit,
+    page,
+    prediction,
+)
 from benchmarks.measure import fresh, machine, versions
 from benchmarks.settings import Settings
 
-MODULES = (kernel, hdp_speed, limit, prediction, accuracy, growth, counting)
+MODULES = (kernel, hdp_speed, limit, prediction, accuracy, growth, counting, end_to_end)
 PARTS = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 

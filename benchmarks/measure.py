@@ -19,7 +19,18 @@ import numpy as np
 T = TypeVar("T")
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-PROGRAMS = ("bayespa", "numpy", "scipy", "scikit-learn", "tomotopy", "gensim", "lda", "river", "vowpalwabbit")
+PROGRAMS = (
+    "bayespa",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "tomotopy",
+    "gensim",
+    "lda",
+    "river",
+    "vowpalwabbit",
+    "fasttext-wheel",
+)
 
 
 class Watch:

@@ -63,7 +63,7 @@ def main() -> None:
     def learn(
         documents: Iterator[Any], counting: Clock, learning: Clock, *, ahead: bool
     ) -> tuple[int, float]:
-        vocabulary = OnlineVocabulary(stop_words="english", fixed_width=not KINDS[options.model].grows)
+        vocabulary = OnlineVocabulary(500_000, min_count=1, min_length=1)
         vocabulary.learn = counting.call(vocabulary.learn)  # type: ignore[method-assign]
         vocabulary.transform = counting.call(vocabulary.transform)  # type: ignore[method-assign]
         model = TextModel(options.model, vectorizer=vocabulary, random_state=0, n_jobs=options.jobs)

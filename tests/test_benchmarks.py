@@ -4,7 +4,19 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import accuracy, counting, growth, guard, hdp_speed, kernel, limit, measure, page, prediction
+from benchmarks import (
+    accuracy,
+    counting,
+    end_to_end,
+    growth,
+    guard,
+    hdp_speed,
+    kernel,
+    limit,
+    measure,
+    page,
+    prediction,
+)
 from benchmarks.corpora import Corpus, read, words
 from benchmarks.methods import method
 from benchmarks.settings import Settings
@@ -151,3 +163,15 @@ def test_counting_is_measured_beside_count_vectorizer():
     ratios = {name: ratio for name, _, ratio, _ in table.rows}
     assert ratios["CountVectorizer, learn"] == ratios["CountVectorizer, count"] == 1
     assert ratios["bayespa, learn"] > 2  # of 9, on a machine that does nothing else
+
+
+def test_programs_learn_and_predict_from_files_in_processes_of_their_own(tmp_path):
+    path = tmp_path / "train.jsonl"
+    words = {"tea": "green black leaf cup", "sea": "wave salt ship tide"}
+    lines = [json.dumps({"text": text, "label": label}) for label, text in words.items()] * 20
+    path.write_text("\n".join(lines) + "\n")
+    for name in ("bayespa linear", "scikit-learn, tf-idf and LinearSVC"):
+        cpu, peak, accuracy = end_to_end.measured(name, str(path), str(path))
+        assert cpu > 0
+        assert peak > 10
+        assert accuracy == 1.0
