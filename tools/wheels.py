@@ -10,6 +10,7 @@ in what the source of CPython itself asks.
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -114,12 +115,17 @@ def build(version: str, processor: str) -> Path:
 
 def release(version: str, processor: str) -> None:
     """Put a wheel into dist/ that auditwheel finds to run with this glibc and all newer ones."""
-    platform = f"manylinux_{GLIBC.replace('.', '_')}_{processor}"
-    audit = (sys.executable, "-m", "auditwheel")
     wheel = build(version, processor)
-    run(*audit, "repair", "--only-plat", "--plat", platform, "--wheel-dir", DIST, wheel)
-    done = DIST / wheel.name.replace(f"linux_{processor}", platform)
-    run(*audit, "show", done)
+    audit = [sys.executable, "-m", "auditwheel", "show", wheel]
+    said = subprocess.run(audit, capture_output=True, text=True, check=True).stdout
+    print(said, flush=True)
+    found = re.search(rf'platform tag: "manylinux_(\d+)_(\d+)_{processor}"', " ".join(said.split()))
+    if found is None or [int(number) for number in found.groups()] > [int(n) for n in GLIBC.split(".")]:
+        sys.exit(f"{wheel.name} does not run with glibc {GLIBC}")
+    tag = f"--platform-tag=manylinux_{GLIBC.replace('.', '_')}_{processor}"
+    run(sys.executable, "-m", "wheel", "tags", tag, "--remove", wheel)
+    DIST.mkdir(exist_ok=True)
+    done = Path(shutil.copy(next(wheel.parent.glob("*.whl")), DIST))
     size = done.stat().st_size
     print(f"{done.name}: {size:,} bytes", flush=True)
     if size > LARGEST:
