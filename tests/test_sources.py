@@ -378,6 +378,31 @@ def test_what_cannot_be_opened_is_said(url, message, path):
     assert message in update(path, url, code=1).stderr
 
 
+@pytest.mark.parametrize("kind", [Nats, Redis])
+def test_a_broker_that_goes_away_is_an_error_with_its_name(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("bayespa.sources.jetstream.PATIENCE", 0.5)
+    one = kind(tmp_path)
+    one.put("papers", RECORDS[:2])
+    with open_source(f"{one.url}/papers") as source, open_sink(f"{one.url}/papers") as sink:
+        source.seek_end("first")
+        assert len(source.read(1.0)) == 2
+        one.server.process.kill()
+        one.server.process.wait()
+        sink.send("a", "{}")
+        for call in (sink.flush, source.at_end, lambda: source.read(0.1)):
+            with pytest.raises(OSError, match=f"{one.url}/papers does not answer"):
+                call()
+    one.close()
+
+
+def test_a_stream_that_there_is_not_is_said(brokers, path):
+    if isinstance(brokers, Redis):
+        pytest.skip("streams of Redis are there when somebody adds an entry")
+    if isinstance(brokers, Kafka):
+        pytest.skip("the broker for tests makes every topic that somebody asks for")
+    assert "stream not found" in update(path, f"{brokers.url}/nobody", code=1).stderr
+
+
 def test_what_is_not_installed_is_said(monkeypatch, path):
     monkeypatch.setitem(
         broker.BROKERS, "kafka", broker.Broker("bayespa.sources.kafka", "no_such_package", "kafka")

@@ -152,7 +152,9 @@ def file_system(url: str) -> tuple[Any, str]:
     try:
         found: tuple[Any, str] = fs.FileSystem.from_uri(url)
     except ValueError as error:  # pyarrow's own errors are ValueErrors
-        raise ValueError(f"{url} is no URL that pyarrow can read ({error})") from error
+        raise ValueError(
+            f"{url} is no URL that pyarrow can read ({error}); streams of brokers are for `bayespa update`"
+        ) from error
     return found
 
 
@@ -196,8 +198,7 @@ def _expand_one(path: str) -> list[Source]:
         return [source for match in matches for source in _expand_one(match)]
     if os.path.exists(path):
         return [Source(path)]  # a named pipe
-    hint = "; streams of brokers are read by `bayespa update`" if "://" in path else ""
-    raise FileNotFoundError(f"there is no file {path!r}{hint}")
+    raise FileNotFoundError(f"there is no file {path!r}")
 
 
 def _expand_url(url: str) -> list[Source]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -84,6 +85,14 @@ class Address:
             options,
         )
 
+    @contextmanager
+    def asked(self, *errors: type[Exception]) -> Iterator[None]:
+        """Turn errors of a broker's client, which know no address, into a ConnectionError that does."""
+        try:
+            yield
+        except errors as error:
+            raise ConnectionError(f"{self.name} does not answer: {error or type(error).__name__}") from error
+
     def require_options(self, *known: str) -> None:
         """Raise a ValueError if there are options that a broker does not have."""
         if unknown := sorted(set(self.options) - set(known)):
@@ -130,7 +139,10 @@ class BrokerSource(ABC):
 
     @abstractmethod
     def read(self, seconds: float) -> list[Message]:
-        """Return the next messages; if there is none yet, wait for one up to so long, and return nothing."""
+        """Return the next messages; if there is none yet, wait for one up to so long, and return nothing.
+
+        Here and elsewhere, a broker that does not answer is an OSError.
+        """
 
     @abstractmethod
     def at_end(self) -> bool:

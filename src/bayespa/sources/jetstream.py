@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import nats
@@ -30,34 +31,34 @@ class JetStreamConnection:
         async def silent(error: Exception) -> None:  # what fails is raised where it is asked for
             return
 
+        self._address = address
+        patience = {"connect_timeout": 5, "reconnect_time_wait": 0.5, "max_reconnect_attempts": 10}
         try:
-            self._nats = self.wait(
-                nats.connect(
-                    servers,
-                    connect_timeout=5,
-                    reconnect_time_wait=0.5,
-                    max_reconnect_attempts=10,
-                    error_cb=silent,
-                    **login,
-                )
-            )
-        except (Error, OSError) as error:
+            self._nats = self.wait(nats.connect(servers, error_cb=silent, **patience, **login))
+        except BaseException:
             self._loop.close()
-            raise ConnectionError(
-                f"{address.name} does not answer: {error or type(error).__name__}"
-            ) from error
+            raise
         self.jetstream = self._nats.jetstream(timeout=PATIENCE)
 
     def wait(self, call: Coroutine[Any, Any, T]) -> T:
         """Return the result of a call."""
-        return self._loop.run_until_complete(call)
+        with self._address.asked(Error, OSError):
+            return self._loop.run_until_complete(call)
 
     def close(self) -> None:
-        """Leave the broker."""
-        try:
+        """Leave the broker, or what is left of it."""
+        with suppress(OSError):
             self.wait(self._nats.close())
-        finally:
-            self._loop.close()
+        self._loop.run_until_complete(_cancel_all())
+        self._loop.close()
+
+
+async def _cancel_all() -> None:
+    """End what a client has left running."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class JetStreamSource(BrokerSource):
@@ -67,11 +68,6 @@ class JetStreamSource(BrokerSource):
         super().__init__(address)
         self._connection = JetStreamConnection(address)
         self._last = 0
-        try:
-            self._ends()
-        except NotFoundError as error:
-            self.close()
-            raise FileNotFoundError(f"{self.name}: the broker has no such stream") from error
 
     def _ends(self) -> tuple[int, int]:
         """Return the numbers of the first and the last message."""
@@ -147,17 +143,15 @@ class JetStreamSink(BrokerSink):
 
     def flush(self) -> None:
         """Wait until the broker has everything, in its order."""
-        self._connection.wait(self._published())
+        for begin in range(0, len(self._waiting), _AT_ONCE):
+            self._connection.wait(self._published(self._waiting[begin : begin + _AT_ONCE]))
         self._waiting.clear()
 
-    async def _published(self) -> None:
-        for id, line in self._waiting:
-            try:
-                await self._connection.jetstream.publish(
-                    self.address.stream, line.encode(), headers={"Nats-Msg-Id": id}
-                )
-            except Error as error:
-                raise OSError(f"{self.name} does not take predictions: {error}") from error
+    async def _published(self, some: list[tuple[str, str]]) -> None:
+        publish, subject = self._connection.jetstream.publish, self.address.stream
+        await asyncio.gather(
+            *(publish(subject, line.encode(), headers={"Nats-Msg-Id": id}) for id, line in some)
+        )
 
     def close(self) -> None:
         """Leave the broker."""

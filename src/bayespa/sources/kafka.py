@@ -33,10 +33,8 @@ class KafkaSource(BrokerSource):
             "enable.partition.eof": True,
         }
         self._consumer = Consumer({**own, **_configuration(address)})
-        try:
+        with address.asked(KafkaException):
             found = self._consumer.list_topics(address.stream, PATIENCE).topics[address.stream]
-        except KafkaException as error:
-            raise ConnectionError(f"{self.name} does not answer: {error.args[0].str()}") from error
         if found.error is not None:
             raise FileNotFoundError(f"{self.name}: {found.error.str()}")
         self._ended: set[int] = set()  # partitions that were read up to their ends
@@ -69,7 +67,8 @@ class KafkaSource(BrokerSource):
     def _ends(self, partition: int) -> tuple[int, int]:
         """Return the offset of the first message of a partition, and that of the next to come."""
         where = TopicPartition(self.address.stream, partition)
-        found: tuple[int, int] = self._consumer.get_watermark_offsets(where, PATIENCE)
+        with self.address.asked(KafkaException):
+            found: tuple[int, int] = self._consumer.get_watermark_offsets(where, PATIENCE)
         return found
 
     def read(self, seconds: float) -> list[Message]:

@@ -27,11 +27,10 @@ class RedisSource(BrokerSource):
         """Go to behind the entry that has this identifier."""
         if not isinstance(offset, str) or _number(offset) is None:
             raise ValueError(f"{self.name}: {offset!r} is no identifier of an entry")
-        key = self.address.stream
         end = self._end()
         if (_number(end) or (0, 0)) < (_number(offset) or (0, 0)):
             raise self.lost(f"its last entry is {end}, before {offset}, which was learned")
-        if offset not in (_BEFORE_ALL, end) and not self._redis.xrange(key, offset, offset):
+        if offset not in (_BEFORE_ALL, end) and not self._there(offset):
             raise self.lost(
                 f"{offset}, the entry that was learned last, is gone, perhaps with others behind it"
             )
@@ -44,22 +43,33 @@ class RedisSource(BrokerSource):
     def _end(self) -> str:
         """Return the identifier of the last entry that there ever was."""
         key = self.address.stream
-        if not self._redis.exists(key):
-            return _BEFORE_ALL
-        return str(self._redis.xinfo_stream(key)["last-generated-id"].decode())
+        with self.address.asked(redis.RedisError):
+            if not self._redis.exists(key):
+                return _BEFORE_ALL
+            return str(self._redis.xinfo_stream(key)["last-generated-id"].decode())
+
+    def _there(self, identifier: str) -> bool:
+        """Return whether there is an entry."""
+        with self.address.asked(redis.RedisError):
+            return bool(self._redis.xrange(self.address.stream, identifier, identifier))
+
+    def _behind(self, n: int, milliseconds: int | None = None) -> list[Any]:
+        """Return up to n entries behind the last one that was read."""
+        with self.address.asked(redis.RedisError):
+            found = self._redis.xread({self.address.stream: self._last}, n, milliseconds)
+        return found[0][1] if found else []
 
     def read(self, seconds: float) -> list[Message]:
         """Return the next entries."""
-        found = self._redis.xread({self.address.stream: self._last}, _AT_ONCE, max(1, round(1000 * seconds)))
         messages = []
-        for number, entry in found[0][1] if found else ():
+        for number, entry in self._behind(_AT_ONCE, max(1, round(1000 * seconds))):
             self._last = number.decode()
             messages.append(Message(entry, f"{self.name}:{self._last}", self._last))
         return messages
 
     def at_end(self) -> bool:
         """Return whether the last entry was read."""
-        return not self._redis.xread({self.address.stream: self._last}, 1)
+        return not self._behind(1)
 
     def close(self) -> None:
         """Leave the broker."""
@@ -80,7 +90,7 @@ class RedisSink(BrokerSink):
 
     def flush(self) -> None:
         """Wait until the broker has everything: all of it is added at once."""
-        with self._redis.pipeline(transaction=True) as together:
+        with self.address.asked(redis.RedisError), self._redis.pipeline(transaction=True) as together:
             for entry in self._waiting:
                 together.xadd(self.address.stream, entry)
             together.execute()
@@ -103,10 +113,8 @@ def _connected(address: Address) -> Any:
         ssl=address.scheme == "rediss",
         socket_timeout=PATIENCE,
     )
-    try:
+    with address.asked(redis.RedisError):
         client.ping()
-    except redis.RedisError as error:
-        raise ConnectionError(f"{address.name} does not answer: {error}") from error
     return client
 
 
