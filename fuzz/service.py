@@ -27,7 +27,7 @@ def main() -> int:
     options = parser.parse_args()
     papers = load_arxiv_sample(subset="train")
     labels = [names[0] for names in papers.labels]
-    model = bayespa.TextModel("medhdp", random_state=0).learn(papers.data[:500], labels[:500])
+    model = bayespa.TextModel(n_topics=5, random_state=0).learn(papers.data[:200], labels[:200])
     with tempfile.TemporaryDirectory() as name, Programs(Path(name)) as programs:
         path = Path(name, "model.bayespa")
         bayespa.save(model, path)

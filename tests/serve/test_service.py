@@ -39,6 +39,14 @@ def test_a_log_alone_decides_what_is_learned(path, papers, tmp_path):
     assert learned.run["documents"] == len(records) == 105
 
 
+def test_who_waits_may_go_and_the_document_is_learned_all_the_same(path, papers):
+    with Service(path, FAST) as service:
+        logged = service.learn(labelled(papers, 300, 301))
+        assert not logged.cancel()
+        assert logged.result()[0].new
+    assert service.progress.documents == 1
+
+
 def test_the_log_is_read_as_documents(path, papers):
     with Service(path, FAST) as service:
         service.learn(labelled(papers, 300, 320)).result()

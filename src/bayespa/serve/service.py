@@ -303,6 +303,7 @@ class Service:
         Busy, Stopped
         """
         submission = Submission([self._checked(document) for document in documents], at_once, Future())
+        submission.logged.set_running_or_notify_cancel()  # who waits for it may go
         n = len(documents)
         with self._lock:
             if not self._open or self.failure is not None:
