@@ -9,14 +9,7 @@ from bayespa import _native
 from bayespa.native.dual import solve_dual
 from bayespa.posteriors import Categorical, Columns, Dirichlet, Joint
 from bayespa.reference import dual as reference
-from bayespa.topics.calibration import (
-    TEMPERATURES,
-    Calibration,
-    evidence,
-    offset,
-    probabilities,
-    temperature,
-)
+from bayespa.topics.calibration import Calibration, Meaning, evidence, offset
 from bayespa.topics.classifier import Classes
 from bayespa.topics.documents import Corpus, label_array
 from bayespa.topics.merge import matching
@@ -205,26 +198,62 @@ def test_dual_meets_its_optimality_conditions(regression):
 # Calibration
 
 
-def test_temperature_is_found():
+def learned(margin, labels, kind):
+    """What margins mean, by evidence alone."""
+    log_weights = evidence(margin, labels, kind).ravel()
+    return Calibration(kind).meaning(Joint(temperature=Categorical(log_weights)))
+
+
+@pytest.mark.parametrize(("power", "noise"), [(1, 0.0), (2, 0.125), (4, 0.25)])
+def test_meaning_of_margins_is_found(power, noise):
     rng = np.random.default_rng(0)
-    margin, true = rng.normal(size=(4000, 5)), 0.5
-    p = 1 / (1 + np.exp(-2 * margin / true))
-    winner = [rng.choice(5, p=row / row.sum()) for row in p]
+    margin, true = rng.normal(size=(8000, 5)), 0.5
+    p = (1 / (1 + np.exp(-2 * margin / true))) ** power
+    p = (1 - noise) * p / p.sum(axis=1, keepdims=True) + noise / 5
+    winner = [rng.choice(5, p=row) for row in p]
     labels = np.where(np.arange(5) == np.array(winner)[:, None], 1, -1).astype(np.float32)
     labels[0, 2] = np.nan
-    posterior = Categorical.prior(len(TEMPERATURES)) + Categorical(evidence(margin, labels, exclusive=True))
-    assert_allclose(temperature(Joint(temperature=posterior)), true, rtol=0.1)
-    assert_allclose(probabilities(margin, true, exclusive=True), p / p.sum(axis=1, keepdims=True))
+    found = learned(margin, labels, "exclusive")
+    assert found.power == power
+    assert_allclose(found.temperature, true, rtol=0.1)
+    assert_allclose(found.noise, noise, atol=0.01)
+    assert_allclose(Meaning(true, power, noise).probabilities(margin, "exclusive"), p)
 
 
-def test_temperature_of_independent_labels_is_found():
+@pytest.mark.parametrize("power", [1, 2, 4])
+def test_meaning_of_independent_labels_is_found(power):
     rng = np.random.default_rng(1)
-    margin, true = rng.normal(size=(3000, 2)), 0.25
-    p = 1 / (1 + np.exp(-2 * margin / true))
+    margin, true = rng.normal(size=(6000, 2)), 0.25
+    p = (1 / (1 + np.exp(-2 * margin / true))) ** power
     labels = np.where(rng.random(p.shape) < p, 1, -1).astype(np.float32)
-    posterior = Categorical.prior(len(TEMPERATURES)) + Categorical(evidence(margin, labels, exclusive=False))
-    assert_allclose(temperature(Joint(temperature=posterior)), true, rtol=0.1)
-    assert_allclose(probabilities(margin, true, exclusive=False), p, rtol=1e-9)
+    found = learned(margin, labels, "labels")
+    assert found.power == power
+    assert_allclose(found.temperature, true, rtol=0.1)
+    assert_allclose(Meaning(true, power).probabilities(margin, "labels"), p, rtol=1e-9)
+
+
+def test_meaning_of_two_classes_is_found():
+    rng = np.random.default_rng(2)
+    margin = rng.normal(size=(8000, 1))
+    p = 0.75 / (1 + np.exp(-2 * margin / 0.5)) + 0.125
+    labels = np.where(rng.random(p.shape) < p, 1, -1).astype(np.float32)
+    found = learned(margin, labels, "binary")
+    assert found.power == 1
+    assert_allclose([found.temperature, found.noise], [0.5, 0.25], rtol=0.1)
+    assert_allclose(Meaning(0.5, 1, 0.25).probabilities(margin, "binary"), p)
+
+
+def test_what_an_earlier_version_learned_keeps_its_meaning():
+    """It had a temperature alone, over the same grid."""
+    rng = np.random.default_rng(3)
+    margin, labels = rng.normal(size=(50, 4)), np.full((50, 4), -1, np.float32)
+    labels[:, 0] = 1
+    known = evidence(margin, labels, "exclusive")[0, :, 0]
+    calibration = Calibration("exclusive")
+    posterior = calibration.converted(Joint(temperature=Categorical(known)))
+    found = calibration.meaning(posterior)
+    assert (found.power, found.noise) == (1, 0.0)
+    assert calibration.converted(posterior) is posterior
 
 
 def test_labels_are_given_as_often_as_they_are_there():
@@ -244,8 +273,8 @@ def test_labels_are_given_as_often_as_they_are_there():
 
 def test_no_evidence_is_no_evidence():
     nothing = np.full((3, 2), np.nan, np.float32)
-    for exclusive in (False, True):
-        assert_array_equal(evidence(np.ones((3, 2)), nothing, exclusive=exclusive), 0.0)
+    for kind in ("exclusive", "binary", "labels"):
+        assert_array_equal(evidence(np.ones((3, 2)), nothing, kind), 0.0)
 
 
 # Posteriors

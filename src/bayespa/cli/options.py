@@ -19,13 +19,15 @@ FORMATS = ("lines", "files", "jsonl", "csv", "tsv", "parquet", "arrow", "libsvm"
 KINDS = ("medlda", "medhdp", "linear")
 TOP = 3  # classes whose probabilities are told
 _PARAMETER = re.compile(  # of Python, as its messages name them
-    r"\b(classes|encoding|format|id|kind|label|separator|target|text)=('[^']*'|None|)|\bmin_count\b"
+    r"\b(class_weight|classes|encoding|format|id|kind|label|separator|target|text)=('[^']*'|None|)|"
+    r"\bmin_count\b"
 )
 
 ELSEWHERE = {  # parameters of estimators that are not for --set
     "n_passes": "documents are learned as they are read, in one pass. Several passes are for fit in Python",
     "random_state": "use --seed",
     "n_jobs": "use --jobs",
+    "class_weight": "use --class-weight",
     "lag": "use --lag",
     "verbose": "progress is shown on a terminal, and every few seconds elsewhere",
     "expert": "name its parameters themselves, as in --set n_sweeps=8",
@@ -47,6 +49,36 @@ _CREW = (
 JSON = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 JOBS = click.option(
     "--jobs", default=-1, show_default=True, help="Threads; -1: one a processor. They change no result."
+)
+
+
+def _class_weight(
+    context: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> str | dict[str, float] | None:
+    """Turn 'balanced', or all CLASS=WEIGHT, into a parameter of classifiers."""
+    if not values or values == ("balanced",):
+        return values[0] if values else None
+    weights = {}
+    for value in values:
+        name, _, weight = value.rpartition("=")
+        try:
+            weights[name] = float(weight)
+        except ValueError:
+            raise click.BadParameter(
+                f"{value!r} is neither 'balanced' nor of the form CLASS=WEIGHT"
+            ) from None
+        if not (name and 0.0 < weights[name] < float("inf")):
+            raise click.BadParameter(f"{value!r} is not a class and a weight above 0, as in spam=3")
+    return weights
+
+
+CLASS_WEIGHT = click.option(
+    "--class-weight",
+    multiple=True,
+    callback=_class_weight,
+    metavar="CLASS=WEIGHT",
+    help="How much a class counts: above 1 it is given more readily. Repeat for others; 'balanced': as if "
+    "all were as frequent.",
 )
 _READING = (
     click.option("--text", multiple=True, metavar="FIELD", help="Field of the text; repeat to join several."),
@@ -79,7 +111,7 @@ def in_flags(message: str) -> str:
     """
 
     def flag(found: re.Match[str]) -> str:
-        name = {None: "min-count", "kind": "model"}.get(found[1], found[1])
+        name = {None: "min-count", "kind": "model", "class_weight": "class-weight"}.get(found[1], found[1])
         value = "none" if found[2] == "None" else (found[2] or "").strip("'")
         return f"--{name} {value}".rstrip()
 

@@ -9,7 +9,18 @@ from typing import Any, Literal
 import click
 from click.core import ParameterSource
 
-from bayespa.cli.options import ELSEWHERE, INPUTS, JOBS, JSON, KINDS, MODEL, crew, hired, reading
+from bayespa.cli.options import (
+    CLASS_WEIGHT,
+    ELSEWHERE,
+    INPUTS,
+    JOBS,
+    JSON,
+    KINDS,
+    MODEL,
+    crew,
+    hired,
+    reading,
+)
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 LAG = 32  # mini-batches under way at once, where workers share the work
@@ -122,6 +133,7 @@ def _setting(context: click.Context, option: click.Parameter, values: tuple[str,
     metavar="N",
     help="Count runs of up to N words, too.",
 )
+@CLASS_WEIGHT
 @learning
 @crew
 @click.option("--seed", default=0, show_default=True, help="Of everything random.")
@@ -145,6 +157,7 @@ def train(
     min_count: int,
     max_words: int,
     ngrams: int,
+    class_weight: str | dict[str, float] | None,
     batch_size: int | None,
     buffer: int | None,
     checkpoint_every: int,
@@ -196,6 +209,7 @@ def train(
         "min-count": min_count,
         "max-words": max_words,
         "ngrams": ngrams,
+        "class-weight": class_weight,
         "batch-size": batch_size,
         "lag": lag,
         **({} if lag is None else {"checkpoint-every": checkpoint_every}),  # then the result depends on it
@@ -218,6 +232,8 @@ def train(
             parameters = {**settings, "random_state": seed, "n_jobs": jobs}
             if topics is not None:
                 parameters["n_topics"] = topics
+            if class_weight is not None:
+                parameters["class_weight"] = class_weight
             if batch_size is not None:
                 parameters["batch_size"] = batch_size
             if lag is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bayespa.cli.columns import column
-from bayespa.cli.options import INPUTS, JOBS, JSON, MODEL, TOP, crew, hired, reading, show
+from bayespa.cli.options import CLASS_WEIGHT, INPUTS, JOBS, JSON, MODEL, TOP, crew, hired, reading, show
 
 _AT_ONCE = 512
 
@@ -27,6 +27,7 @@ _AT_ONCE = 512
     help="Documents predicted at a time; 1 answers a stream at once.",
 )
 @click.option("--top", type=click.IntRange(1), default=TOP, show_default=True, help="Probabilities to print.")
+@CLASS_WEIGHT
 @crew
 @JOBS
 @JSON
@@ -35,6 +36,7 @@ def predict(
     inputs: tuple[str, ...],
     batch_size: int,
     top: int,
+    class_weight: str | dict[str, float] | None,
     workers: int | None,
     address: str | None,
     jobs: int,
@@ -54,6 +56,8 @@ def predict(
     from bayespa.text.saving import load_text_model
 
     model = load_text_model(path, jobs)
+    if class_weight is not None:
+        model.set_class_weight(class_weight)
     learned = {**model.reading, "label": None}
     source = Reading(options, learned)
     with hired(workers, address) as helpers:
@@ -75,10 +79,17 @@ def predict(
 @INPUTS
 @reading
 @click.option("--by-class", is_flag=True, help="Print precision, recall and F1 of each class, too.")
+@CLASS_WEIGHT
 @JOBS
 @JSON
 def evaluate(
-    path: Path, inputs: tuple[str, ...], by_class: bool, jobs: int, as_json: bool, **options: Any
+    path: Path,
+    inputs: tuple[str, ...],
+    by_class: bool,
+    class_weight: str | dict[str, float] | None,
+    jobs: int,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Compare the predictions of a model with the labels of documents.
 
@@ -92,6 +103,8 @@ def evaluate(
     from bayespa.text.saving import load_text_model
 
     model = load_text_model(path, jobs)
+    if class_weight is not None:
+        model.set_class_weight(class_weight)
     source = Reading(options, model.reading)
     measures = Measures(model)
     for chunk in chunks(comparable(model, source, inputs), _AT_ONCE):

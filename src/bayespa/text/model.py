@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from bayespa.checks import require_number
+from bayespa.classes import some
 from bayespa.corpus import (
     Bag,
     BagVectorizer,
@@ -58,6 +59,9 @@ KINDS = {
 
 # Of the default vocabulary: rare words and those of one letter decide, too.
 ALL_WORDS: dict[str, Any] = {"max_words": 500_000, "min_count": 1, "min_length": 1}
+
+
+NO_CLASSES = "labels are numbers, of which no class has a class_weight=; leave it out"
 
 
 @dataclass(frozen=True)
@@ -480,6 +484,8 @@ class TextModel:
     def _new_estimator(self, target: Target) -> Any:
         kind = KINDS[self.kind]
         made: type[Any] = kind.regressor if target == "number" else kind.classifier
+        if target == "number" and "class_weight" in self.parameters:
+            raise ValueError(NO_CLASSES)
         return made(**{**self.parameters, **kind.fixed})
 
     def _default_vectorizer(self, texts: Sequence[Content]) -> OnlineVocabulary | BagVectorizer:
@@ -496,6 +502,26 @@ class TextModel:
         return found
 
     # Prediction
+
+    def set_class_weight(self, class_weight: Mapping[str, float] | str | None) -> Self:
+        """Say how much classes count from now on: see `MedLDAClassifier`.
+
+        Parameters
+        ----------
+        class_weight : dict of classes and weights, "balanced" or None
+        """
+        learned = self._now()
+        if learned.target == "number":
+            raise ValueError(NO_CLASSES)
+        names = class_weight if isinstance(class_weight, Mapping) else ()
+        if unknown := [name for name in names if name not in learned.classes]:
+            raise ValueError(
+                f"class_weight= names {brief(unknown[0])}, which the model does not know; it knows "
+                f"{some(np.array(learned.classes))}"
+            )
+        estimator = copy(learned.estimator).set_params(class_weight=class_weight)
+        self._learned = replace(learned, estimator=estimator)
+        return self
 
     @property
     def fitted(self) -> bool:

@@ -1,10 +1,11 @@
-"""Probabilities of labels: sigmoids of margins whose temperature is learned from progressive predictions.
+"""Probabilities of labels: what margins mean is learned from progressive predictions.
 
-Every label is a question of its own to a max-margin loss, with σ(2f/t) for the probability of a yes; where
-one answer has to be yes, these are shares. The loss says nothing about the temperature t. But an online
-learner meets every document before its label, and how the margins it would have predicted compare with the
-labels it then sees is honest evidence, of which a temperature needs little. Its posterior over a few values
-is another sum of statistics: replayed, forgotten and merged like the rest.
+Every label is a question of its own to a max-margin loss, with σ(2f/t)^g for the probability of a yes; where
+one answer has to be yes, these are shares of their sum, of which a part e goes to all classes alike: however
+large a margin is, a label may be wrong. The loss says nothing about the temperature t, the power g and the
+noise e. But an online learner meets every document before its label, and how the margins it would have
+predicted compare with the labels it then sees is honest evidence, of which three numbers need little. Their
+posterior over a grid is another sum of statistics: replayed, forgotten and merged like the rest.
 """
 
 from __future__ import annotations
@@ -25,12 +26,47 @@ Kind = Literal["exclusive", "binary", "labels"]
 
 _QUARTERS = [1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429]  # 2^(i/4)
 TEMPERATURES: Floats = np.ldexp(np.tile(_QUARTERS, 9), np.repeat(np.arange(-6, 3), 4))[:33]  # 2^-6 to 4, of ε
+POWERS = (1, 2, 4)
+NOISES: Floats = np.array([0.0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64]) / 128.0
+UNLIKELY = 2.0**20  # log weight that a model of an earlier version has against what it did not know
 FARTHEST, WIDTH = 2.0, 2.0**-5  # margins counted beyond it count there; of a bin: likewise
 BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each begins
+RARITY = 0.3  # of many classes: one of n documents counts as if there were n^0.3 times fewer
 
 
-def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) -> Floats:
-    """Return the log likelihood of labels at each temperature.
+@dataclass(frozen=True)
+class Meaning:
+    """What margins mean: probabilities, given margins in units of ε."""
+
+    temperature: float
+    power: int = 1
+    noise: float = 0.0
+
+    def probabilities(self, margin: Floats, kind: Kind) -> Floats:
+        """Return the probability of each label (n, T), or of the second of two classes (n, 1).
+
+        >>> Meaning(1.0, noise=0.5).probabilities(np.array([[0.0, 0.0, -9.0]]), "exclusive").round(3)
+        array([[0.417, 0.417, 0.167]])
+        """
+        said = log_sigmoid(2.0 * margin / self.temperature)
+        if kind == "exclusive":
+            said = exp(self.power * (said - said.max(axis=1, keepdims=True)))
+            found: Floats = said / said.sum(axis=1, keepdims=True)
+        else:
+            found = exp(self.power * said)
+        return (1.0 - self.noise) * found + self.noise / (found.shape[1] if kind == "exclusive" else 2)
+
+
+def shape(kind: Kind) -> tuple[int, int, int]:
+    """Return how many powers, temperatures and noises there are to choose from.
+
+    Of labels there is no noise: it would give each to every document.
+    """
+    return len(POWERS), len(TEMPERATURES), 1 if kind == "labels" else len(NOISES)
+
+
+def evidence(margin: Floats, labels: NDArray[np.float32], kind: Kind) -> Floats:
+    """Return the log likelihood of labels by each power, temperature and noise: of the shape of `shape`.
 
     Parameters
     ----------
@@ -38,29 +74,55 @@ def evidence(margin: Floats, labels: NDArray[np.float32], *, exclusive: bool) ->
         Predictions in units of ε, made before the labels were learned.
     labels : (n, T)
         ±1, NaN where missing; if some of a document's exclusive labels are missing, none counts.
-    exclusive : bool
-        Whether a document has one of the T labels, or each label is a question of its own.
+    kind : Kind
 
     Examples
     --------
-    A sure and wrong prediction speaks for high temperatures:
+    A sure and wrong prediction speaks for high temperatures and much noise:
 
-    >>> found = evidence(np.array([[1.0]]), np.array([[-1]], np.float32), exclusive=False)
-    >>> int(found.argmax()) == len(TEMPERATURES) - 1
+    >>> found = evidence(np.array([[1.0]]), np.array([[-1]], np.float32), "binary")[0]
+    >>> bool(found.argmax() == found.size - 1)
     True
     """
-    t = TEMPERATURES[:, None]
-    found: Floats
-    if exclusive:
-        known = ~np.isnan(labels).any(axis=1)
-        said = log_sigmoid(2.0 * margin[known] / t[:, :, None])
-        right = said[:, np.arange(said.shape[1]), labels[known].argmax(axis=1)]
-        top = said.max(axis=2, initial=-np.inf)
-        found = (right - top - log(exp(said - top[:, :, None]).sum(axis=2))).sum(axis=1)
-        return found
+    if kind == "exclusive":
+        return _of_shares(margin, labels)
     known = ~np.isnan(labels)
-    found = log_sigmoid(2.0 * labels[known].astype(np.float64) * margin[known] / t).sum(axis=1)
-    return found
+    sign, x = labels[known].astype(np.float64), 2.0 * margin[known] / TEMPERATURES[:, None]
+    if kind == "binary":  # where a power is but another temperature
+        return np.repeat(_noisy(log_sigmoid(sign * x), 2)[None], len(POWERS), axis=0)
+    less = exp(-np.abs(x))
+    yes = np.minimum(x, 0.0) - log(1.0 + less)
+    no, sigmoid, found = yes - x, np.where(x > 0.0, 1.0, less) / (1.0 + less), []
+    for power in POWERS:
+        if power > 1:  # each is twice the one before, and 1 - σ^2g = (1 - σ^g)(1 + σ^g)
+            no += log(1.0 + sigmoid)
+            sigmoid *= sigmoid
+        found.append(np.where(sign > 0.0, power * yes, no).sum(axis=1))
+    return np.array(found)[:, :, None]
+
+
+def _of_shares(margin: Floats, labels: NDArray[np.float32]) -> Floats:
+    """Return the evidence of documents that have one of T classes."""
+    known = ~np.isnan(labels).any(axis=1)
+    x = 2.0 * margin[known] / TEMPERATURES[:, None, None]
+    top = x.max(axis=2, initial=-np.inf, keepdims=True)
+    x += np.maximum(-30.0 - top, 0.0)  # far below 0 sigmoids are exp, and shares the same of all that is so
+    np.maximum(top, -30.0, out=top)
+    right = np.take_along_axis(x, labels[known].argmax(axis=1)[None, :, None], axis=2)
+    right = log_sigmoid(right) - log_sigmoid(top)
+    shares = (1.0 + exp(-top)) / (1.0 + exp(-np.maximum(x, -700.0)))
+    found = []
+    for power in POWERS:
+        if power > 1:  # each is twice the one before
+            shares *= shares
+        found.append(_noisy(power * right[:, :, 0] - log(shares.sum(axis=2)), shares.shape[2]))
+    return np.array(found)
+
+
+def _noisy(right: Floats, n_classes: int) -> Floats:
+    """Sum log likelihoods (temperatures, n) over documents, with each noise: (temperatures, noises)."""
+    mixed = (1.0 - NOISES[1:, None]) * exp(right)[:, None] + NOISES[1:, None] / n_classes
+    return np.concatenate([right.sum(axis=1)[:, None], log(mixed).sum(axis=2)], axis=1)
 
 
 def log_sigmoid(x: Floats) -> Floats:
@@ -73,10 +135,8 @@ def log_sigmoid(x: Floats) -> Floats:
     return logarithm
 
 
-# As if one document had been wrong by a whole margin: few documents without a mistake prove little.
-ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), exclusive=False)
-ONE_MISTAKE.flags.writeable = False  # every prior has this array
-SURPRISING = 0.01  # share of documents to come that are as wrong, whatever was seen: documents change
+# As if one document had been wrong by a whole margin, whatever the power.
+ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), "binary")
 
 
 def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Tally:
@@ -118,14 +178,24 @@ def offset(posterior: Joint) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is learned of margins: their temperature and, of many labels, an offset."""
+    """What is learned of margins: what they mean, how frequent classes are and, of many labels, an offset."""
 
     kind: Kind
-    enough: int = 128  # documents of a mini-batch that are evidence of the temperature: they cost time
+    n_tasks: int = 1  # T
+    enough: int = 128  # documents of a mini-batch that are evidence of what margins mean: they cost time
+    balanced: bool = False  # whether all classes are to be as frequent,
+    weights: tuple[float, ...] = ()  # or the odds of each task are to be multiplied; (): by 1
+
+    @property
+    def _one_mistake(self) -> Floats:
+        return ONE_MISTAKE[:, :, : shape(self.kind)[2]]
 
     def prior(self) -> dict[str, Any]:
-        """Return the prior of all that is learned."""
-        prior: dict[str, Any] = {"temperature": Categorical(ONE_MISTAKE)}
+        """Return the prior of all that is learned: few documents without a mistake prove little."""
+        prior: dict[str, Any] = {
+            "temperature": Categorical(self._one_mistake.ravel()),
+            "classes": Tally(np.ones((2, self.n_tasks))),
+        }
         if self.kind == "labels":  # as if a few labels were known, for which a margin above 0 is best
             counts = np.repeat([[2.0**-20], [2.0**-22]], len(BINS), axis=1)
             counts[:, BINS == 0.0] = [[5.0], [4.0]]
@@ -140,47 +210,82 @@ class Calibration:
         index: int,
         before: Before[Joint] | None = None,
     ) -> dict[str, Any]:
-        """Return what progressive predictions say of the temperature and of the offset.
+        """Return what progressive predictions say of what margins mean and of the offset.
 
-        An eighth of a mini-batch is evidence of the temperature, or `enough` documents if that is more. A
-        mini-batch counts by the fourth power of its `index`, and of the offset by the square: margins grow
-        while a model learns, and the first of all, when nothing is learned, say nothing. Documents that come
-        later are less like those learned than these are like each other: hence some surprises.
+        An eighth of a mini-batch is evidence of what they mean, or `enough` documents if that is more; fewer
+        where each has many labels, which are as many questions. A mini-batch counts by the fourth power of
+        its `index`, and of the offset by the square: margins grow while a model learns, and the first of all,
+        when nothing is learned, say nothing. Over all it is as if one document of the last mini-batch had
+        been a mistake.
         """
         if before is not None and not before.kept and "labels" in before.statistics:
             posterior = Joint(labels=posterior["labels"] - before.statistics["labels"])
-        n = min(len(margin), max(self.enough, len(margin) // 8))
-        found = evidence(margin[:n] - offset(posterior), labels[:n], exclusive=self.kind == "exclusive")
-        found += SURPRISING * (~np.isnan(labels[:n]).all(axis=1)).sum() * ONE_MISTAKE
-        learned: dict[str, Any] = {"temperature": Categorical(float(index**4) * found)}
+        n_questions = margin.shape[1] if self.kind == "labels" else 1
+        enough = max(self.enough, len(margin) // 8)
+        n = min(len(margin), max(8 * enough // n_questions, enough // 8, 1), enough)
+        found = float(index**4) * evidence(margin[:n] - offset(posterior), labels[:n], self.kind)
+        if not np.isnan(labels[:n]).all():
+            found += float(4 * index**3) * self._one_mistake
+        counts = np.array([(labels > 0).sum(axis=0), (labels < 0).sum(axis=0)], np.float64)
+        learned: dict[str, Any] = {"temperature": Categorical(found.ravel()), "classes": Tally(counts)}
         if self.kind == "labels":
             learned["labels"] = float(index**2) * margin_counts(margin, labels)
         return learned
 
+    def meaning(self, posterior: Joint) -> Meaning:
+        """Return what margins mean: the most probable power, the mean noise and mean log temperature by it.
 
-def temperature(posterior: Joint) -> float:
-    """Return the temperature, in units of ε: the mean of its logarithm, brought back.
+        Much evidence would leave one of `TEMPERATURES`; cubic splines (Catmull-Rom) say what is between them.
+        """
+        by_power = posterior["temperature"].log_weights.reshape(shape(self.kind))
+        place = int(by_power.max(axis=(1, 2)).argmax())
+        log_weights = by_power[place]
+        top = log_weights.max(axis=1, keepdims=True)
+        known = top + log(exp(log_weights - top).sum(axis=1, keepdims=True))
+        before, low, high, after = (known[i : len(known) - 3 + i] for i in range(4))
+        x = np.arange(8.0) / 8.0  # of the way from `low` to `high`
+        curve = 2.0 * before - 5.0 * low + 4.0 * high - after + x * (3.0 * (low - high) + after - before)
+        weights = low + 0.5 * x * (high - before + x * curve)
+        between = TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * x)
+        temperature = float(exp(Categorical(weights.ravel()).mean(log(between.ravel())))[0])
+        noises = np.broadcast_to(NOISES[: log_weights.shape[1]], log_weights.shape)
+        noise = float(Categorical(log_weights.ravel()).mean(noises.ravel())[0])
+        return Meaning(temperature, POWERS[place], noise)
 
-    Much evidence would leave one of `TEMPERATURES`; cubic splines (Catmull-Rom) say what is between them.
-    """
-    known = posterior["temperature"].log_weights[:, None]
-    before, low, high, after = (known[i : len(known) - 3 + i] for i in range(4))
-    x = np.arange(8.0) / 8.0  # of the way from `low` to `high`
-    curve = 2.0 * before - 5.0 * low + 4.0 * high - after + x * (3.0 * (low - high) + after - before)
-    weights = low + 0.5 * x * (high - before + x * curve)
-    between = TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * x)
-    return float(exp(Categorical(weights.ravel()).mean(log(between.ravel())))[0])
+    def offsets(self, posterior: Joint, meaning: Meaning) -> Floats:
+        """Return what is taken from the margins of each task (T,), in units of ε.
 
+        One-vs-rest margins of rare classes are too small: their weights are learned from few documents.
+        A class that is to count w times as much has the odds of a stream in which it is w times as frequent:
+        far below 0 sigmoids are exp, so that log w by the power times the temperature does it.
+        """
+        yes, no = log(posterior["classes"].counts)
+        odds = np.zeros(self.n_tasks) if not self.weights else log(np.array(self.weights))
+        if self.kind == "exclusive":
+            odds = odds - (1.0 if self.balanced else RARITY) * yes
+            share = exp(yes - yes.max())
+            odds -= (share * odds).sum() / share.sum()  # the average document stays where it is
+        elif self.balanced:
+            odds = no - yes
+        return offset(posterior) - meaning.temperature / (2.0 * meaning.power) * odds
 
-def probabilities(margin: Floats, temperature: float, *, exclusive: bool) -> Floats:
-    """Return the probability of each label (n, T) given margins in units of ε.
+    def grown(self, posterior: Joint, source: NDArray[np.int64], sign: NDArray[np.float64]) -> dict[str, Any]:
+        """Make room for new tasks: task t continues task source[t] (-1: none), with its sign."""
+        known = posterior["classes"].counts
+        if np.array_equal(source, np.arange(known.shape[1])) and (sign > 0.0).all():
+            return {}
+        counts = np.where(sign > 0.0, known[:, source], known[::-1][:, source])
+        everything = known.sum(axis=0).max() - 1.0
+        counts[:, source < 0] = [[1.0], [everything]]  # no document had it
+        return {"classes": Tally(counts)}
 
-    >>> probabilities(np.array([[0.0, 0.0]]), 1.0, exclusive=True)
-    array([[0.5, 0.5]])
-    """
-    said = log_sigmoid(2.0 * margin / temperature)
-    if exclusive:
-        said = exp(said - said.max(axis=1, keepdims=True))
-        shares: Floats = said / said.sum(axis=1, keepdims=True)
-        return shares
-    return exp(said)
+    def converted(self, posterior: Joint) -> Joint:
+        """Return a posterior of this version; one of an earlier knew temperatures only."""
+        if "classes" not in posterior:
+            posterior = Joint(posterior, classes=self.prior()["classes"])
+        found = posterior.get("temperature")
+        if not isinstance(found, Categorical) or found.log_weights.shape != TEMPERATURES.shape:
+            return posterior
+        every = np.full(shape(self.kind), found.log_weights.min() - UNLIKELY)
+        every[0, :, 0] = found.log_weights
+        return Joint(posterior, temperature=Categorical(every.ravel()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,9 +12,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from bayespa.checks import require_number
 from bayespa.classes import require_classes, some, tasks_of
 from bayespa.learning import HERE, Executor
-from bayespa.topics.calibration import Kind, probabilities
+from bayespa.topics.calibration import Calibration, Kind
 from bayespa.topics.documents import Labels, label_array
 from bayespa.topics.estimator import Learned
 from bayespa.topics.explain import Explanation, Subject
@@ -194,7 +196,35 @@ def _values(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[misc]
-    """Classes are tasks, whose largest margin decides; subclasses say what the topics are."""
+    """Classes are tasks, whose largest margin decides; subclasses say what the topics are.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        How much classes count: decisions and probabilities are those of a stream in which a class is so many
+        times as frequent. A dict has the weight of each class, 1 if it is missing; it may be set at any time.
+        "balanced": as if all classes were as frequent. Of more than two classes rare ones count a little
+        more as it is, which serves accuracy and macro-averaged F1 alike.
+    """
+
+    class_weight: Mapping[Any, float] | str | None = None
+
+    _evidence = 128  # documents of a mini-batch that the meaning of margins is learned from, at least
+
+    def _calibration(self, meaning: Classes, values: dict[str, Any]) -> Calibration:
+        given = values["class_weight"]
+        if given is None or given == "balanced":
+            return Calibration(meaning.kind, meaning.n_tasks, self._evidence, balanced=given is not None)
+        if not isinstance(given, Mapping):
+            raise ValueError(
+                f"class_weight is {given!r}; use a dict of classes and weights, 'balanced' or None"
+            )
+        for name, weight in given.items():
+            require_number(f"class_weight[{name!r}]", weight, 0.0, open_=True)
+        weights = [float(given.get(name, 1.0)) for name in meaning.names.tolist()]
+        if meaning.kind == "binary":
+            weights = [weights[1] / weights[0]]
+        return Calibration(meaning.kind, meaning.n_tasks, self._evidence, weights=tuple(weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -277,9 +307,10 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n, n_classes), or of each label on its own, (n, T).
 
-        A sigmoid of each decision, where one class is right as a share of their sum. The temperature of the
-        sigmoids was learned while learning: from what the model would have said of documents before it saw
-        the label.
+        Powers of sigmoids of decisions; where one class is right, shares of their sum, with some noise. The
+        temperature of the sigmoids, the power and the noise were learned while learning: from what the model
+        would have said of documents before it saw the label. `predict` gives labels by another rule: a label
+        may be worth giving (by F1) that is less probable than not.
         """
         snapshot = self._snapshot()
         return snapshot._probable(snapshot._margins(X)[0], snapshot._learned)
@@ -287,9 +318,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
     def _probable(self, decision: Floats, learned: Learned) -> Floats:
         """Return the probabilities that margins (n, T) stand for."""
         kind = learned.meaning.kind
-        found = probabilities(
-            decision / learned.model.margin, learned.temperature, exclusive=kind == "exclusive"
-        )
+        found = learned.margin_meaning.probabilities(decision / learned.model.margin, kind)
         return np.hstack([1.0 - found, found]) if kind == "binary" else found
 
     @property

@@ -21,7 +21,7 @@ from bayespa.native.elementary import exp, log
 from bayespa.native.random import key_from_seed, permutation, subkey
 from bayespa.posteriors import Joint
 from bayespa.ranking import largest
-from bayespa.topics.calibration import offset, temperature
+from bayespa.topics.calibration import Meaning
 from bayespa.topics.documents import Batches, Corpus, Labels
 from bayespa.topics.model import Model
 from bayespa.topics.parameters import resolved
@@ -90,14 +90,17 @@ class Learned:
         return 1.0 if self.model.words is None else SHARE
 
     @cached_property
-    def offset(self) -> float:
-        """What all margins are lowered by, or all weights: the same, as a document's shares sum to 1."""
-        return offset(self.state.posterior) * self.model.margin
+    def offset(self) -> Floats:
+        """What margins are lowered by, (T,), or weights: the same, as a document's shares sum to 1."""
+        if self.model.calibration is None:
+            return np.zeros(self.meaning.n_tasks)
+        return self.model.margin * self.model.calibration.offsets(self.state.posterior, self.margin_meaning)
 
     @cached_property
-    def temperature(self) -> float:
-        """The temperature of probabilities, in units of ε."""
-        return temperature(self.state.posterior)
+    def margin_meaning(self) -> Meaning:
+        """What margins mean, in units of ε, to a classifier."""
+        assert self.model.calibration is not None
+        return self.model.calibration.meaning(self.state.posterior)
 
     @cached_property
     def _tops(self) -> dict[tuple[int, float], list[NDArray[np.int64]]]:
@@ -594,8 +597,10 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
             raise ValueError(f"{next(iter(learned))!r} is not the name of something learned")
         made = self._made(meaning, key)
         model: Model = made["model"]
-        if old and model.calibration is not None:  # saved before labels had an offset
-            posterior = Joint({**model.calibration.prior(), **posterior})
+        if model.calibration is not None:
+            if old:  # saved before labels had an offset
+                posterior = Joint({**model.calibration.prior(), **posterior})
+            posterior = model.calibration.converted(posterior)
         model.require_whole(posterior, features.n)
         state = State(posterior, version, n_steps, n_documents)
         return Learned(state, features=features, losses=Losses(list(map(float, losses))), **made)

@@ -96,7 +96,8 @@ class Model:
         """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
         grown = self.topics.grown(posterior, n_words, source, sign)
         words = {} if self.words is None else self.words.grown(posterior, n_words, source, sign)
-        return Joint(grown, **words)
+        meaning = {} if self.calibration is None else self.calibration.grown(posterior, source, sign)
+        return Joint(grown, **words, **meaning)
 
     def merged(self, mine: Joint, theirs: Joint, ancestor: Joint | None, n_words: int) -> Joint:
         """Return what two learners of the same tasks know, their common ancestor counted once."""

@@ -89,10 +89,11 @@ class SupervisedTransformer(TopicTransformer):
         words = None
         if decides != "topics":
             words = Words(float(values["word_scale"]), loss.margin, self._regression, shared["n_threads"])
-        calibration = None if meaning.kind is None else Calibration(meaning.kind, self._evidence)
-        return Model(topics, meaning.n_tasks, loss.margin, words, calibration)
+        return Model(topics, meaning.n_tasks, loss.margin, words, self._calibration(meaning, values))
 
-    _evidence = 128  # documents of a mini-batch that the temperature is learned from, at least
+    def _calibration(self, meaning: Any, values: dict[str, Any]) -> Calibration | None:
+        """Return how margins get a meaning; None: they have one."""
+        return None
 
     @property
     def cost_(self) -> float:
@@ -146,7 +147,8 @@ class SupervisedTransformer(TopicTransformer):
     def coef_(self) -> Floats:
         """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
         learned = self._fitted()
-        return stacked(_padded([learned.share * view.mean - learned.offset for _, view in learned.views]))
+        means = stacked(_padded([learned.share * view.mean for _, view in learned.views]))
+        return means - learned.offset[:, None]
 
     @property
     def coef_cov_(self) -> Floats:
@@ -224,7 +226,7 @@ class SupervisedTransformer(TopicTransformer):
             WordShare(str(columns[w]), float(n), float(x))
             for w, n, x in zip(documents.vocabulary, counts, added, strict=True)
         ]
-        decision = scale * (float(margin[0, task]) - learned.offset) + about.centre
+        decision = scale * float(margin[0, task] - learned.offset[task]) + about.centre
         return Explanation(
             about.target,
             decision,
