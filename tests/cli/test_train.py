@@ -465,6 +465,31 @@ def test_evaluate_measures_probabilities_and_names_unknown_labels(bayespa, files
     assert other.json["accuracy"] < found["accuracy"]
 
 
+def test_class_weights(bayespa, files, model, papers):
+    def given(*arguments):
+        lines = bayespa("predict", model, files / "test.jsonl", "--limit", 60, *arguments).out.splitlines()
+        return [line.split("\t")[1] for line in lines]
+
+    name = papers[0][1]
+    plain, weighty = given().count(name), given("--class-weight", f"{name}=1000").count(name)
+    assert plain < weighty
+    assert bayespa(
+        "evaluate", model, files / "test.jsonl", "--limit", 60, "--class-weight", "balanced", "--json"
+    )
+    for wrong, message in (("x", "CLASS=WEIGHT"), (f"{name}=0", "above 0"), ("nobody=2", "does not know")):
+        assert (
+            message
+            in bayespa(
+                "predict",
+                model,
+                files / "test.jsonl",
+                "--class-weight",
+                wrong,
+                code=2 if "nobody" not in wrong else 1,
+            ).err
+        )
+
+
 def test_stop_words_decide_and_make_no_topics(bayespa, files, tmp_path):
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--topics", 4]
     for words in "english", "none":

@@ -180,7 +180,7 @@ def test_a_callback_sees_every_sweep_and_can_stop_the_chain(corpus):
     model.fit(corpus.X, corpus.y, callback=watch)
     assert len(scores) == 15
     assert scores[-1] > 0.85
-    assert set(model.posterior_) == {"topics", "weights", "temperature"}  # the chain is not kept
+    assert set(model.posterior_) == {"topics", "weights", "temperature", "classes"}  # the chain is not kept
 
 
 def test_labels_come_in_after_half_of_the_burn_in(corpus):

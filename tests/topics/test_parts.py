@@ -261,7 +261,7 @@ def test_labels_are_given_as_often_as_they_are_there():
     margin, true = rng.normal(-1.0, 0.5, size=(2000, 30)), -0.25
     labels = np.where(margin + rng.normal(0.0, 0.1, margin.shape) > true, 1, -1).astype(np.float32)
     labels[:, 0] = np.nan
-    calibration = Calibration("labels", enough=32)
+    calibration = Calibration("labels", n_tasks=30, enough=32)
     model = Joint(**calibration.prior())
     for index in range(20):
         rows = slice(100 * index, 100 * index + 100)

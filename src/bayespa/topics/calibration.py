@@ -26,6 +26,8 @@ Kind = Literal["exclusive", "binary", "labels"]
 
 _QUARTERS = [1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429]  # 2^(i/4)
 TEMPERATURES: Floats = np.ldexp(np.tile(_QUARTERS, 9), np.repeat(np.arange(-6, 3), 4))[:33]  # 2^-6 to 4, of ε
+_BETWEEN = np.arange(8.0) / 8.0  # of the way from one temperature to the next
+_LOG_BETWEEN: Floats = log((TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * _BETWEEN)).ravel())
 POWERS = (1, 2, 4)
 NOISES: Floats = np.array([0.0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64]) / 128.0
 UNLIKELY = 2.0**20  # log weight that a model of an earlier version has against what it did not know
@@ -233,23 +235,23 @@ class Calibration:
         return learned
 
     def meaning(self, posterior: Joint) -> Meaning:
-        """Return what margins mean: the most probable power, the mean noise and mean log temperature by it.
+        """Return what margins mean: the most probable power, and by it mean log temperature and mean noise.
 
         Much evidence would leave one of `TEMPERATURES`; cubic splines (Catmull-Rom) say what is between them.
         """
-        by_power = posterior["temperature"].log_weights.reshape(shape(self.kind))
+        by_power = posterior["temperature"].to_arrays()["log_weights"].reshape(shape(self.kind))
         place = int(by_power.max(axis=(1, 2)).argmax())
-        log_weights = by_power[place]
-        top = log_weights.max(axis=1, keepdims=True)
-        known = top + log(exp(log_weights - top).sum(axis=1, keepdims=True))
+        top = by_power[place].max(axis=1, keepdims=True)
+        by_noise = exp(by_power[place] - top)
+        known = top + log(by_noise.sum(axis=1, keepdims=True))
         before, low, high, after = (known[i : len(known) - 3 + i] for i in range(4))
-        x = np.arange(8.0) / 8.0  # of the way from `low` to `high`
+        x = _BETWEEN
         curve = 2.0 * before - 5.0 * low + 4.0 * high - after + x * (3.0 * (low - high) + after - before)
-        weights = low + 0.5 * x * (high - before + x * curve)
-        between = TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * x)
-        temperature = float(exp(Categorical(weights.ravel()).mean(log(between.ravel())))[0])
-        noises = np.broadcast_to(NOISES[: log_weights.shape[1]], log_weights.shape)
-        noise = float(Categorical(log_weights.ravel()).mean(noises.ravel())[0])
+        log_weights = (low + 0.5 * x * (high - before + x * curve)).ravel()
+        weights = exp(log_weights - log_weights.max())
+        temperature = float(exp((weights / weights.sum() * _LOG_BETWEEN).sum(keepdims=True))[0])
+        likely = by_noise[int(known.argmax())]
+        noise = float((likely * NOISES[: len(likely)]).sum() / likely.sum())
         return Meaning(temperature, POWERS[place], noise)
 
     def offsets(self, posterior: Joint, meaning: Meaning) -> Floats:
@@ -263,8 +265,8 @@ class Calibration:
         odds = np.zeros(self.n_tasks) if not self.weights else log(np.array(self.weights))
         if self.kind == "exclusive":
             odds = odds - (1.0 if self.balanced else RARITY) * yes
-            share = exp(yes - yes.max())
-            odds -= (share * odds).sum() / share.sum()  # the average document stays where it is
+            seen = posterior["classes"].counts[0]
+            odds -= (seen * odds).sum() / seen.sum()  # the average document stays where it is
         elif self.balanced:
             odds = no - yes
         return offset(posterior) - meaning.temperature / (2.0 * meaning.power) * odds
