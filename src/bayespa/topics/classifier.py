@@ -204,7 +204,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         How much classes count: decisions and probabilities are those of a stream in which a class is so many
         times as frequent. A dict has the weight of each class, 1 if it is missing; it may be set at any time.
         "balanced": as if all classes were as frequent. Of more than two classes rare ones count a little
-        more as it is, which serves accuracy and macro-averaged F1 alike.
+        more as it is.
     """
 
     class_weight: Mapping[Any, float] | str | None = None
