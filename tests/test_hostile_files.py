@@ -279,6 +279,8 @@ def test_vectorizers_of_others_are_checked(change, match, tmp_path):
         ("0", [("a", "F64", (2**21 + 1, 0), b"")], "much too large for one that is empty"),
         ("0", [("a", "F64", (0, 2**11, 2**11), b"")], "much too large for one that is empty"),
         ("0", [("a", "F64", (1,) * 100, bytes(8))], "dimension"),
+        (r'"\ud800"', (), "surrogates not allowed"),
+        (r'{"\uDC00": 1}', (), "surrogates not allowed"),
         ("\ud800", (), ""),
     ],
 )

@@ -52,6 +52,7 @@ _LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
 _FREE_VALUES = 250_000  # JSON values that any file may hold
 _MOST_LEVELS = 32  # of JSON values in others
 _LARGEST_EMPTY = 2**21  # product of the dimensions that are not 0, of an array without entries
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of JSON for a surrogate, or what looks like one
 _PART = re.compile(r"[0-9a-f]{32}\.part")
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -384,6 +385,8 @@ def _parsed(text: memoryview, size: int) -> Any:
     del content
     value = json.loads(decoded, parse_constant=_no_constant)
     _require_flat(value)
+    if _HALF.search(decoded):  # half of a pair of surrogates is no text: it could not be saved again
+        json.dumps(value, ensure_ascii=False).encode()
     return value
 
 
