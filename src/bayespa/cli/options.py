@@ -51,6 +51,21 @@ JOBS = click.option(
     "--jobs", default=-1, show_default=True, help="Threads; -1: one a processor. They change no result."
 )
 
+BEGIN = click.option(
+    "--from",
+    "begin",
+    type=click.Choice(["saved", "first", "last"]),
+    default="saved",
+    show_default=True,
+    help="Where to begin in the stream of a broker: behind what the model has learned of it (at the first "
+    "message if that is nothing), at the first message, or behind the last.",
+)
+PREDICTIONS = click.option(
+    "--predictions",
+    metavar="URL",
+    help="Stream of a broker to which predictions go, each made before its document is learned.",
+)
+
 
 def _class_weight(
     context: click.Context, option: click.Parameter, values: tuple[str, ...]

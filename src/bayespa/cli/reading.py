@@ -20,6 +20,12 @@ SHOWN = 20  # malformed pieces of input that are reported one by one
 HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
 
 
+def fields_of_messages(fields: dict[str, Any]) -> Fields:
+    """Return which fields of messages mean what, as options or `TextModel.reading` say it of files."""
+    named = {name: value for name, value in fields.items() if name != "encoding"}
+    return Fields(**{**named, **({"text": tuple(named["text"])} if "text" in named else {})})
+
+
 class Reading:
     """What the reading options said; options that were not given are those of the model."""
 
@@ -64,11 +70,8 @@ class Reading:
 
     def stream(self, source: BrokerSource, drain: bool) -> Iterator[Document]:
         """Read the documents of a broker's stream."""
-        fields = {name: value for name, value in self.fields.items() if name != "encoding"}
-        if "text" in fields:
-            fields["text"] = tuple(fields["text"])
         problems = None if self.strict else self.problems
-        return self._counted(read_stream(source, Fields(**fields), problems, drain=drain))
+        return self._counted(read_stream(source, fields_of_messages(self.fields), problems, drain=drain))
 
     def _counted(self, documents: Iterator[Document]) -> Iterator[Document]:
         """Leave out what the options say, and count the others."""

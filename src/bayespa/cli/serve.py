@@ -6,12 +6,13 @@ import ipaddress
 import os
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from bayespa.cli.options import MODEL, F
+from bayespa.cli.options import BEGIN, MODEL, PREDICTIONS, F
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MISSING = "{} is missing, which serving needs: pip install 'bayespa[serve]'"
@@ -32,6 +33,9 @@ def _number(name: str, default: float, help: str) -> Callable[[F], F]:
 @click.option(
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free."
 )
+@click.option("--read", "url", metavar="URL", help="Stream of a broker to predict and to learn, too.")
+@BEGIN
+@PREDICTIONS
 @click.option("--tokens", type=_FILE, help="File of tokens (see bayespa token), if other machines may ask.")
 @click.option("--tls-cert", type=_FILE, help="Certificate for TLS, in PEM.")
 @click.option("--tls-key", type=_FILE, help="Its key, in PEM.")
@@ -56,6 +60,9 @@ def serve(
     path: Path,
     host: str,
     port: int,
+    url: str | None,
+    begin: Literal["saved", "first", "last"],
+    predictions: str | None,
     tokens: Path | None,
     tls_cert: Path | None,
     tls_key: Path | None,
@@ -69,15 +76,20 @@ def serve(
 
     \b
     bayespa serve model.bayespa
+    bayespa serve model.bayespa --read kafka://localhost:9092/papers
     curl -d '{"texts": ["..."]}' -H 'Content-Type: application/json' http://127.0.0.1:8000/api/v1/predict
 
     What is to be learned is written to a log in MODEL.serve/log before it is acknowledged: nothing is lost,
-    whatever happens, and nothing learned twice. MODEL is saved now and then, and in the end. Without --tokens
-    only this machine may ask. Ctrl-C or SIGTERM learns all that was acknowledged, saves and ends.
+    whatever happens, and nothing learned twice. So it is with what --read reads; its fields are those of the
+    training. MODEL is saved now and then, and in the end. Without --tokens only this machine may ask. Ctrl-C
+    or SIGTERM learns all that was acknowledged, saves and ends.
     """
+    from bayespa.cli.reading import fields_of_messages
+
     try:
         from bayespa.serve import server
         from bayespa.serve.app import create_app
+        from bayespa.serve.feed import BrokerFeed
         from bayespa.serve.guard import Limits
         from bayespa.serve.security import Tokens
         from bayespa.serve.service import Service, Settings
@@ -85,6 +97,8 @@ def serve(
         raise ImportError(_MISSING.format(error.name)) from error
     if tokens is None and not _is_loopback(host):
         raise click.UsageError(f"--host {host} lets other machines in; give --tokens, too")
+    if url is None and (predictions is not None or begin != "saved"):
+        raise click.UsageError("--from and --predictions are for the stream that --read names")
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
     known = None if tokens is None else Tokens.read(tokens)
@@ -115,8 +129,14 @@ def serve(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)  # uvicorn sends it again when it has ended
-    with Service(path, settings, jobs=jobs) as service:
-        app = create_app(service, tokens=known, limits=limits, log_texts=log_texts)
+    with Service(path, settings, jobs=jobs) as service, ExitStack() as stack:
+        feed = None
+        if url is not None:
+            fields = fields_of_messages(service.published.model.reading or {})
+            feed = BrokerFeed(service, url, fields, begin, predictions)
+        app = create_app(service, tokens=known, limits=limits, log_texts=log_texts, feed=feed)
+        if feed is not None:
+            stack.enter_context(feed)
         server.run(app, listening, certificate=tls_cert, key=tls_key, proxies=proxies, started=started)
 
 

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from bayespa.cli.options import (
+    BEGIN,
     CLASS_WEIGHT,
     ELSEWHERE,
     INPUTS,
@@ -17,6 +18,7 @@ from bayespa.cli.options import (
     JSON,
     KINDS,
     MODEL,
+    PREDICTIONS,
     crew,
     hired,
     reading,
@@ -265,21 +267,9 @@ def _given() -> set[str]:
 @reading
 @learning
 @crew
-@click.option(
-    "--from",
-    "begin",
-    type=click.Choice(["saved", "first", "last"]),
-    default="saved",
-    show_default=True,
-    help="Where to begin in the stream of a broker: behind what the model has learned of it (at the first "
-    "message if that is nothing), at the first message, or behind the last.",
-)
+@BEGIN
 @click.option("--drain", is_flag=True, help="End where the stream of a broker ends now; else wait for more.")
-@click.option(
-    "--predictions",
-    metavar="URL",
-    help="Stream of a broker to which predictions go, each made before its document is learned.",
-)
+@PREDICTIONS
 @click.option("--seed", default=0, show_default=True, help="Of the shuffling.")
 @JOBS
 @JSON

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Annotated, Any
 
-import numpy as np
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
@@ -16,9 +15,9 @@ from pydantic_core import to_json
 
 from bayespa.corpus import Label
 from bayespa.inspect.view import topic_table
-from bayespa.serve.context import Context, context, require, who
+from bayespa.serve.context import Context, body_of, context, require, who
 from bayespa.serve.guard import COOKIE, session_cookie
-from bayespa.serve.service import Busy, Predicted, Published
+from bayespa.serve.service import Busy, Published
 from bayespa.serve.writer import Labelled
 
 anyone = APIRouter(prefix="/api/v1")
@@ -107,44 +106,15 @@ class LearnOut(BaseModel):
     documents: list[EntryOut]
 
 
-def shown(predicted: Predicted, top: int) -> dict[str, Any]:
-    """Return predictions as `PredictOut` describes them."""
-    answers = predicted.answers
-    best: list[dict[str, float] | None] = [None] * len(predicted.ids)
-    if answers.probabilities is not None:
-        P, names = answers.probabilities, answers.class_names
-        order = np.argsort(-P, axis=1, kind="stable")[:, :top]
-        values = np.take_along_axis(P, order, axis=1).round(6).tolist()
-        best = [
-            {names[i]: p for i, p in zip(row, ps, strict=True)}
-            for row, ps in zip(order.tolist(), values, strict=True)
-        ]
-    rows = zip(predicted.ids, answers.labels, predicted.uncertainty, best, strict=True)
-    names_of_row = ("id", "label", "uncertainty", "probabilities")
-    return {
-        "version": predicted.version,
-        "predictions": [dict(zip(names_of_row, row, strict=True)) for row in rows],
-    }
-
-
-def _described(model: type[BaseModel]) -> dict[str, Any]:
-    """Return how OpenAPI describes a body that the route reads itself."""
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": model.model_json_schema()}},
-        }
-    }
-
-
 async def answered(shared: Context, body: bytes) -> bytes:
     """Return the answer to a body that `PredictIn` describes."""
     asked = PredictIn.model_validate_json(body)
     shared.require_texts(asked.texts)
-    return to_json(shown(await shared.batcher.predict(asked.texts), asked.top))
+    predicted = await shared.batcher.predict(asked.texts)
+    return to_json({"version": predicted.version, "predictions": predicted.described(asked.top)})
 
 
-@read.post("/predict", response_model=PredictOut, openapi_extra=_described(PredictIn))
+@read.post("/predict", response_model=PredictOut, openapi_extra=body_of(PredictIn))
 async def predict(request: Request) -> Response:
     """Predict the labels of texts."""
     return Response(await answered(context(request), await request.body()), media_type="application/json")

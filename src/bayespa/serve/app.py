@@ -21,6 +21,7 @@ import bayespa
 from bayespa.serve import api, inference_protocol, page
 from bayespa.serve.batching import Batcher
 from bayespa.serve.context import Context, context, require
+from bayespa.serve.feed import BrokerFeed
 from bayespa.serve.guard import Guard, Limits, problem
 from bayespa.serve.metrics import Metrics
 from bayespa.serve.monitor import StreamWatch
@@ -40,6 +41,7 @@ def create_app(
     limits: Limits | None = None,
     threads: int = 2,
     log_texts: bool = False,
+    feed: BrokerFeed | None = None,
 ) -> Guard:
     """Return the ASGI application of a running service.
 
@@ -53,6 +55,8 @@ def create_app(
         Threads that predict.
     log_texts : bool
         Whether the log of changes has the texts, too.
+    feed : BrokerFeed, optional
+        What feeds the service from a broker; it is told of by metrics and health.
     """
     limits = limits or Limits()
     metrics = Metrics(service)
@@ -62,6 +66,8 @@ def create_app(
     watch = StreamWatch(service)
     watch.report_to(metrics.registry)
     reviews = Reviews(service, watch.monitor)
+    if feed is not None:
+        feed.report_to(metrics.registry)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -78,7 +84,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.context = shared = Context(
-        service, batcher, limits, metrics, tokens, sessions, watch, reviews, log_texts
+        service, batcher, limits, metrics, tokens, sessions, watch, reviews, log_texts, feed
     )
     for router in ROUTERS:
         app.include_router(router)
@@ -98,11 +104,14 @@ def create_app(
 
 @plain.get("/health")
 async def health(request: Request, response: Response) -> dict[str, Any]:
-    """Say whether the service answers and learns."""
-    service = context(request).service
-    if service.failure is not None:
+    """Say whether the service answers and learns, and reads, if it has a stream to read."""
+    shared = context(request)
+    works = {"learning": shared.service.failure is None}
+    if shared.feed is not None:
+        works["reading"] = shared.feed.failure is None
+    if not all(works.values()):
         response.status_code = 503
-    return {"learning": service.failure is None, "version": service.published.version}
+    return {**works, "version": shared.service.published.version}
 
 
 @plain.get("/metrics", dependencies=[require("read")])

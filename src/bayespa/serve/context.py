@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Depends, HTTPException, Request
+from pydantic import BaseModel
 
 from bayespa.serve.batching import Batcher
+from bayespa.serve.feed import BrokerFeed
 from bayespa.serve.guard import AUDIT, Limits
 from bayespa.serve.metrics import Metrics
 from bayespa.serve.monitor import StreamWatch
@@ -31,6 +33,7 @@ class Context:
     watch: StreamWatch
     reviews: Reviews
     log_texts: bool  # whether the log of changes has them
+    feed: BrokerFeed | None
 
     def require_texts(self, texts: Sequence[str]) -> None:
         """Refuse too many texts, and texts that are too long."""
@@ -68,3 +71,22 @@ def require(role: Role) -> Any:
             raise HTTPException(403, f"this needs a token of role {role!r}")
 
     return Depends(check)
+
+
+def body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return how OpenAPI describes a body that the route reads itself."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def whole(value: Any) -> Any:
+        """Put the parts where they are referred to: a reference would be sought in the whole description."""
+        if isinstance(value, list):
+            return [whole(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "$ref" in value:
+            return whole(parts[value["$ref"].rpartition("/")[2]])
+        return {name: whole(item) for name, item in value.items()}
+
+    content = {"application/json": {"schema": whole(schema)}}
+    return {"requestBody": {"required": True, "content": content}}

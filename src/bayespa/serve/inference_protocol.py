@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
 import bayespa
-from bayespa.serve.context import Context, context, require
+from bayespa.serve.context import Context, body_of, context, require
 from bayespa.serve.service import Predicted
 
 plain = APIRouter(prefix="/v2")
@@ -92,15 +92,7 @@ async def ready(name: str, request: Request) -> dict[str, Any]:
     return {}
 
 
-@router.post(
-    "/models/{name}/infer",
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": InferIn.model_json_schema()}},
-        }
-    },
-)
+@router.post("/models/{name}/infer", openapi_extra=body_of(InferIn))
 async def infer(name: str, request: Request) -> Response:
     """Predict the labels of texts."""
     shared = _of(name, request)

@@ -6,8 +6,9 @@ is a line::
     {"seq":1,"batch":1,"id":"a","text":"...","label":"x","origin":"given","crc32":"0a1b2c3d"}
 
 `seq` counts records. `batch` is the number of the first record of their mini-batch: records that share it are
-learned together. So the log alone decides what is learned, whenever it is read. The checksum is of all bytes
-before ``,"crc32"``. Other programs can read the lines, such as ``bayespa update --text text --label label``.
+learned together. So the log alone decides what is learned, whenever it is read. A document of a broker's
+stream has its `offset`, too. The checksum is of all bytes before ``,"crc32"``. Other programs can read the
+lines, such as ``bayespa update --text text --label label``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bayespa.corpus import Label
 
@@ -43,6 +44,7 @@ class Record(NamedTuple):
     text: str
     label: Label
     origin: str  # "given" with a text, or "reviewed" by a person
+    offset: tuple[str, Any] | None = None  # of a document of a broker's stream: see `bayespa.corpus.Document`
 
     def to_line(self) -> bytes:
         """Return the line of the log.
@@ -50,7 +52,10 @@ class Record(NamedTuple):
         >>> print(Record(1, 1, "a", "some words", "x", "given").to_line().decode(), end="")
         {"seq":1,"batch":1,"id":"a","text":"some words","label":"x","origin":"given","crc32":"37252494"}
         """
-        body = json.dumps(self._asdict(), ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+        fields = self._asdict()
+        if self.offset is None:
+            del fields["offset"]
+        body = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
         return b'%s,"crc32":"%08x"}\n' % (body, zlib.crc32(body))
 
     @classmethod
@@ -60,8 +65,10 @@ class Record(NamedTuple):
         if end is None or zlib.crc32(body) != int(end[1], 16):
             return None
         fields = json.loads(body + b"}")
-        label = fields["label"]
-        return cls(**{**fields, "label": tuple(label) if isinstance(label, list) else label})
+        for name in ("label", "offset"):
+            if isinstance(fields.get(name), list):
+                fields[name] = tuple(fields[name])
+        return cls(**fields)
 
 
 class Log:

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,22 @@ class Predicted(NamedTuple):
         doubt = np.minimum(P, 1.0 - P).max(axis=1) if several else 1.0 - P.max(axis=1)
         unsure: list[float] = doubt.round(6).tolist()
         return unsure
+
+    def described(self, top: int) -> list[dict[str, Any]]:
+        """Return plain data of each: id, label, uncertainty, and probabilities of the `top` classes."""
+        said = self.answers
+        best: list[dict[str, float] | None] = [None] * len(self.ids)
+        if said.probabilities is not None:
+            P, names = said.probabilities, said.class_names
+            order = np.argsort(-P, axis=1, kind="stable")[:, :top]
+            values = np.take_along_axis(P, order, axis=1).round(6).tolist()
+            best = [
+                {names[i]: p for i, p in zip(row, ps, strict=True)}
+                for row, ps in zip(order.tolist(), values, strict=True)
+            ]
+        fields = ("id", "label", "uncertainty", "probabilities")
+        rows = zip(self.ids, said.labels, self.uncertainty, best, strict=True)
+        return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
 class LearnedBatch(NamedTuple):
@@ -242,15 +258,20 @@ class Service:
 
     # Reading
 
-    def predict(self, texts: Sequence[str]) -> Predicted:
+    def predict(self, texts: Sequence[str], ids: Sequence[str] | None = None) -> Predicted:
         """Say what the published model says of texts, which can be labelled by their ids later."""
-        published = self.published
-        answers = published.model.answer_counts(published.model.counts(texts))
-        ids = [f"{self._prefix}{n:x}" for n in itertools.islice(self._numbers, len(texts))]
-        event = Predicted(published.version, ids, texts, answers)
+        if ids is None:
+            ids = [f"{self._prefix}{n:x}" for n in itertools.islice(self._numbers, len(texts))]
+        event = self.answer(texts, ids)
         self.store.keep_waiting(list(zip(ids, texts, strict=True)))
         self._tell(event)
         return event
+
+    def answer(self, texts: Sequence[str], ids: Sequence[str]) -> Predicted:
+        """Say what the published model says of texts; nothing is kept of it."""
+        published = self.published
+        answers = published.model.answer_counts(published.model.counts(texts))
+        return Predicted(published.version, list(ids), texts, answers)
 
     @property
     def backlog(self) -> int:
@@ -384,7 +405,7 @@ class Service:
     def _learn_batch(self, records: list[Record]) -> None:
         """Learn a mini-batch and publish the model."""
         begin, model = time.monotonic(), self._model
-        documents = [Document(record.text, record.label, record.id) for record in records]
+        documents = [Document(record.text, record.label, record.id, record.offset) for record in records]
         try:
             counted = model.count([record.text for record in records])
             before = model.answer_counts(counted.counts)

@@ -1,14 +1,15 @@
-"""SQLite: which ids were learned, and predictions that wait for their label."""
+"""SQLite: which ids were learned, predictions that wait for their label, and how far streams were read."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bayespa.serve.log import Record
 
@@ -18,6 +19,7 @@ CREATE TABLE IF NOT EXISTS learned (id TEXT PRIMARY KEY, seq INTEGER NOT NULL, c
 CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS progress (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL);
 INSERT OR IGNORE INTO progress VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, offset TEXT NOT NULL);
 """
 
 _SECONDS = 0.5  # between writing predictions
@@ -77,7 +79,7 @@ class Database:
             connection.execute("BEGIN")
             try:
                 if arrived:
-                    connection.executemany("INSERT INTO waiting (id, text) VALUES (?, ?)", arrived)
+                    connection.executemany("INSERT OR IGNORE INTO waiting (id, text) VALUES (?, ?)", arrived)
                     connection.execute(
                         "DELETE FROM waiting WHERE number <= (SELECT max(number) FROM waiting) - ?",
                         (self._most_waiting,),
@@ -102,11 +104,13 @@ class Database:
 
     def add_learned(self, records: Iterable[tuple[Record, int]]) -> None:
         """Keep the ids of records, each with the checksum of its content."""
-        found = ((record.id, record.seq, checksum) for record, checksum in records)
-        while rows := list(islice(found, 4096)):
+        found = iter(records)
+        while some := list(islice(found, 4096)):
             with self.transaction() as connection:
+                rows = [(record.id, record.seq, checksum) for record, checksum in some]
                 connection.executemany("INSERT OR IGNORE INTO learned VALUES (?, ?, ?)", rows)
                 connection.execute("UPDATE progress SET seq = ?", (rows[-1][1],))
+                _keep_offsets(connection, dict(r.offset for r, _ in some if r.offset is not None))
 
     def learned(self, ids: Sequence[str]) -> dict[str, Known]:
         """Return what is known of those of the ids that are in the log."""
@@ -117,6 +121,19 @@ class Database:
                 if (known := row.fetchone()) is not None:
                     found[id_] = Known(*known)
         return found
+
+    # Streams of brokers
+
+    @property
+    def offsets(self) -> dict[str, Any]:
+        """How far streams were read, by their names: all before it is in the log, or was predicted."""
+        with self.transaction() as connection:
+            return {name: json.loads(offset) for name, offset in connection.execute("SELECT * FROM streams")}
+
+    def keep_offset(self, name: str, offset: Any) -> None:
+        """Say how far a stream was read."""
+        with self.transaction() as connection:
+            _keep_offsets(connection, {name: offset})
 
     # Predictions that wait
 
@@ -162,3 +179,8 @@ class Database:
         with self.transaction():
             pass
         self._connection.close()
+
+
+def _keep_offsets(connection: sqlite3.Connection, offsets: dict[str, Any]) -> None:
+    rows = [(name, json.dumps(offset)) for name, offset in offsets.items()]
+    connection.executemany("INSERT OR REPLACE INTO streams VALUES (?, ?)", rows)

@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bayespa.corpus import Label
 from bayespa.serve.log import Log, Record
@@ -28,6 +28,7 @@ class Labelled(NamedTuple):
     label: Label
     id: str
     origin: str = "given"  # or "reviewed"
+    offset: tuple[str, Any] | None = None  # of a document of a broker's stream
 
 
 class Entry(NamedTuple):
@@ -154,9 +155,9 @@ class Writer:
                     seq = self._log.next_seq + len(records)
                     if seq - begin == self._batch_size:
                         begin = seq
-                    text, label = document.text, document.label
-                    records.append(Record(seq, begin, document.id, text, label, document.origin))
-                    new[document.id] = Known(seq, checksum(text, label))
+                    text, label, id_, origin, offset = document
+                    records.append(Record(seq, begin, id_, text, label, origin, offset))
+                    new[id_] = Known(seq, checksum(text, label))
                     entries.append(Entry(document.id, seq, True))
                 else:
                     entries.append(

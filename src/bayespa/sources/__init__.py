@@ -7,10 +7,20 @@ from bayespa.sources.broker import (
     BrokerSink,
     BrokerSource,
     Message,
+    documents_of,
     is_url,
     open_sink,
     open_source,
     read_stream,
 )
 
-__all__ = ["BrokerSink", "BrokerSource", "Message", "is_url", "open_sink", "open_source", "read_stream"]
+__all__ = [
+    "BrokerSink",
+    "BrokerSource",
+    "Message",
+    "documents_of",
+    "is_url",
+    "open_sink",
+    "open_source",
+    "read_stream",
+]

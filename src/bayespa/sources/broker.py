@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Begin = Literal["saved", "first", "last"]
 PATIENCE = 30.0  # seconds, after which a broker that does not answer is an error
-_POLL = 0.5  # seconds to wait for messages before somebody may say that it is enough
+POLL = 0.5  # seconds to wait for messages before somebody may say that it is enough
 
 
 class Broker(NamedTuple):
@@ -114,8 +114,8 @@ class Message(NamedTuple):
     offset: Any  # plain data: handed to `BrokerSource.seek`, the stream goes on behind this message
 
 
-class BrokerSource(ABC):
-    """A stream of messages that a broker keeps, from which any part can be read again.
+class Connected(ABC):
+    """A stream of a broker, which somebody reads or writes until the block ends.
 
     Parameters
     ----------
@@ -125,6 +125,20 @@ class BrokerSource(ABC):
     def __init__(self, address: Address) -> None:
         self.address = address
         self.name = address.name
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the broker."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+
+class BrokerSource(Connected):
+    """A stream of messages that a broker keeps, from which any part can be read again."""
 
     @abstractmethod
     def seek(self, offset: Any) -> None:
@@ -148,16 +162,6 @@ class BrokerSource(ABC):
     def at_end(self) -> bool:
         """Return whether all messages were read that the broker has now."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Leave the broker."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.close()
-
     def begin(self, begin: Begin, offsets: dict[str, Any]) -> None:
         """Go to where a model, whose `TextModel.offsets` these are, has to go on reading.
 
@@ -176,12 +180,8 @@ class BrokerSource(ABC):
         )
 
 
-class BrokerSink(ABC):
+class BrokerSink(Connected):
     """A stream of a broker to which predictions go."""
-
-    def __init__(self, address: Address) -> None:
-        self.address = address
-        self.name = address.name
 
     @abstractmethod
     def send(self, id: str, line: str) -> None:
@@ -190,16 +190,6 @@ class BrokerSink(ABC):
     @abstractmethod
     def flush(self) -> None:
         """Wait until the broker has everything that was sent; if it does not take it, raise an OSError."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Leave the broker."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.close()
 
 
 def is_url(path: str) -> bool:
@@ -269,18 +259,25 @@ def read_stream(
         Whether to end where the stream ends now.
     """
     while True:
-        messages = source.read(_POLL)
-        for message in messages:
-            try:
-                document = _document(message, fields)
-            except MalformedInput as error:
-                if problems is None:
-                    raise MalformedInput(f"{message.name}: {error}") from error
-                problems.add(Problem(message.name, None, str(error)))
-            else:
-                yield document._replace(offset=(source.name, message.offset))
+        messages = source.read(POLL)
+        yield from documents_of(source, messages, fields, problems)
         if drain and not messages and source.at_end():
             return
+
+
+def documents_of(
+    source: BrokerSource, messages: Iterable[Message], fields: Fields, problems: Problems | None = None
+) -> Iterator[Document]:
+    """Yield the documents of messages that were read, each with its offset; see `read_stream`."""
+    for message in messages:
+        try:
+            document = _document(message, fields)
+        except MalformedInput as error:
+            if problems is None:
+                raise MalformedInput(f"{message.name}: {error}") from error
+            problems.add(Problem(message.name, None, str(error)))
+        else:
+            yield document._replace(offset=(source.name, message.offset))
 
 
 def _document(message: Message, fields: Fields) -> Document:
