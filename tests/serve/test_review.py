@@ -205,6 +205,13 @@ def test_models_of_other_labels_are_watched_and_not_reviewed(tmp_path, labels, w
         refused = client.get("/api/v1/review", headers=ANN)
         assert refused.status_code == 409
         assert what in refused.json()["detail"]
+        said = client.post("/api/v1/predict", {"texts": texts}).json()["predictions"]
+        rows = {row["id"]: row for row in exported(client)}
+        for one in said:
+            assert [rows[one["id"]][name] for name in ("label", "uncertainty")] == [
+                one["label"],
+                one["uncertainty"],
+            ]
         documents = [{"text": texts[0], "label": labels[0]}]
         assert client.post("/api/v1/learn", {"documents": documents, "wait": True}).status_code == 200
         numbers = what == "numbers"

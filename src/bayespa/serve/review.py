@@ -322,18 +322,13 @@ class Reviews:
         for record in self.service.records():
             if record.origin == "given":
                 yield {"id": record.id, "text": record.text, "label": record.label, "origin": "given"}
-        published = self.service.published
-        for _, id, text in self._waiting(0, 100_000):
-            probabilities = said(published, text)
-            best = max(probabilities, key=lambda name: probabilities[name])
-            yield {
-                "id": id,
-                "text": text,
-                "label": best,
-                "origin": "predicted",
-                "probability": probabilities[best],
-                "version": published.version,
-            }
+        waiting = self._waiting(0, 100_000)
+        for begin in range(0, len(waiting), 256):
+            _, ids, texts = zip(*waiting[begin : begin + 256], strict=True)
+            predicted = self.service.answer(texts, ids)
+            for text, one in zip(texts, predicted.described(0), strict=True):
+                found = {"id": one["id"], "text": text, "label": one["label"], "origin": "predicted"}
+                yield {**found, "uncertainty": one["uncertainty"], "version": predicted.version}
 
     def summary(self, person: str) -> dict[str, Any]:
         """Return numbers of documents and answers, and the last answer of a person, which they may undo."""
