@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -146,6 +147,12 @@ class ValueEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is un
     """An estimator that has learned if it has `_learned`, a frozen value whose `features` are its columns."""
 
     _learned: Any
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> tuple[str, ...]:
+        """Return the names of parameters; to read the signature anew takes longer than to predict a text."""
+        return tuple(super()._get_param_names())
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)
