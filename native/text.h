@@ -16,47 +16,10 @@
 #include <string_view>
 #include <vector>
 
+#include "characters.h"
+#include "word_table.h"
+
 namespace bayespa {
-
-enum class TextForm : uint8_t { one_byte, two_bytes, four_bytes, utf8 };  // of a code point
-
-// A text in the memory of somebody else, who has checked that UTF-8 is what it says.
-struct TextView {
-  const void* data;
-  int64_t length;  // in units: bytes, or code points of 2 or 4 bytes
-  TextForm form;
-};
-
-bool is_ascii(const TextView& text);
-
-// Returns the first byte that is not UTF-8 as Python decodes it, or -1: no surrogates, no overlong forms.
-int64_t utf8_error(const uint8_t* bytes, int64_t length);
-
-// What each code point is, and its lower case.
-class Characters {
- public:
-  static constexpr int32_t n_code_points = 0x110000;
-  // The lowest bits of a property; above them stands, signed, what to add for the lower case.
-  static constexpr int32_t word = 1, lower_is_word = 2, special = 4, cased = 8, ignorable = 16, shift = 8;
-  struct Lower {
-    uint32_t code_point;
-    std::array<uint32_t, 3> lower;  // 0: no more
-  };
-
-  // Takes a property for each code point, and the lower cases of those that are `special`: of several code points. The
-  // capital sigma is special without such: its lower case depends on what stands around it.
-  Characters(const int32_t* properties, std::vector<Lower> several);
-
-  int32_t of(uint32_t code_point) const {
-    return code_point < n_code_points ? pages_[page_of_[code_point >> 8] * 256 + (code_point & 255)] : 0;
-  }
-  const std::array<uint32_t, 3>& several(uint32_t code_point) const;
-
- private:
-  std::vector<uint16_t> page_of_;
-  std::vector<int32_t> pages_;  // each once: most are alike
-  std::vector<Lower> several_;
-};
 
 struct TextRules {
   int64_t max_words, max_candidates;
@@ -71,51 +34,6 @@ struct TextCounts {
   std::vector<int64_t> ends;
   std::vector<int32_t> columns, counts;
   int64_t n_words;  // when they were counted
-};
-
-// Words by number, found by a hash with a secret seed: nobody can choose words that collide.
-class WordTable {
- public:
-  static constexpr uint32_t none = UINT32_MAX;
-  struct Key {
-    const char* text;  // with `padding` readable bytes behind its first
-    uint32_t length, tag;
-    uint64_t head[2];  // the first bytes, padded with zeros
-  };
-  struct Word {
-    union {
-      uint64_t head[2];  // a short word
-      uint64_t offset;   // where a longer one begins
-    };
-    uint32_t length;
-    int32_t column;  // or one of those below
-    uint32_t count;  // of a candidate
-    uint32_t stamp;  // the journal that has noted it
-  };
-  static constexpr int32_t candidate = -1, left_out = -2;
-  static constexpr uint32_t padding = 16;
-
-  explicit WordTable(uint64_t seed) : seed_{seed, seed * 0x9e3779b97f4a7c15u + 1}, slots_(1024, Slot{0, none}) {}
-
-  Key key(const char* text, uint32_t length) const;
-  uint32_t find(const Key& key) const;
-  uint32_t add(const Key& key);  // which is not in it
-  std::string_view text(uint32_t id) const;
-  uint32_t size() const { return static_cast<uint32_t>(words_.size()); }
-  Word& operator[](uint32_t id) { return words_[id]; }
-  const Word& operator[](uint32_t id) const { return words_[id]; }
-  WordTable empty() const;
-
- private:
-  struct Slot {
-    uint32_t tag, id;
-  };
-  void put(uint32_t tag, uint32_t id);
-
-  std::array<uint64_t, 2> seed_;
-  std::vector<Slot> slots_;
-  std::vector<Word> words_;
-  std::vector<char> long_texts_;
 };
 
 // Workspace that is kept from call to call: memory that is new to a process costs as much as looking up words.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayespa import _native
 
 _N_CODE_POINTS = 0x110000
-_WORD, _LOWER_IS_WORD, _SPECIAL, _CASED, _IGNORABLE, _SHIFT = 1, 2, 4, 8, 16, 8  # native/text.h
+_WORD, _LOWER_IS_WORD, _SPECIAL, _CASED, _IGNORABLE, _SHIFT = 1, 2, 4, 8, 16, 8  # native/characters.h
 _SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"
 _FINAL_SIGMA = "\N{GREEK SMALL LETTER FINAL SIGMA}"
 

@@ -1,0 +1,266 @@
+// Texts to counts: threads look up words, and one after the other meets those that are new.
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "parallel.h"
+#include "text.h"
+#include "words_of.h"
+
+namespace bayespa {
+
+// What a thread needs to count the words of a document: how often each column occurs, and which do, as bits of bits,
+// so that they come out in order without being sorted.
+struct TextVocabulary::Row {
+  std::vector<int32_t> counts;
+  std::vector<uint64_t> some, groups;  // bit c of `some`: column c; bit g of `groups`: word g of `some`
+
+  void make_room(size_t n_columns) {
+    if (counts.size() >= n_columns) return;
+    n_columns = (2 * n_columns + 4095) / 4096 * 4096;
+    counts.resize(n_columns);
+    some.resize(n_columns / 64);
+    groups.resize(n_columns / 4096);
+  }
+
+  void add(int32_t column) {
+    if (counts[column]++ == 0) {
+      some[column >> 6] |= uint64_t{1} << (column & 63);
+      groups[column >> 12] |= uint64_t{1} << (column >> 6 & 63);
+    }
+  }
+
+  void take_out(std::vector<int32_t>& out_columns, std::vector<int32_t>& out_counts) {
+    for (size_t g = 0; g < groups.size(); ++g) {
+      for (; groups[g] != 0; groups[g] &= groups[g] - 1) {
+        uint64_t& bits = some[64 * g + __builtin_ctzll(groups[g])];
+        const size_t first = 64 * (&bits - some.data());
+        for (; bits != 0; bits &= bits - 1) {
+          const size_t column = first + __builtin_ctzll(bits);
+          out_columns.push_back(static_cast<int32_t>(column));
+          out_counts.push_back(counts[column]);
+          counts[column] = 0;
+        }
+      }
+    }
+  }
+};
+
+// Some documents, whose words one thread looks up.
+struct TextVocabulary::Shard {
+  struct Unknown {
+    uint32_t id;  // of a candidate, or WordTable::none
+    uint32_t length;
+    size_t offset;  // of its text
+    int32_t column;  // once it was met
+  };
+
+  size_t begin, end;
+  std::vector<int32_t> tokens;  // columns, and -1 - i for an unknown word i
+  std::vector<size_t> token_ends;
+  std::vector<Unknown> unknown;
+  std::vector<char> texts;  // of unknown words that are no candidates
+  TextCounts counts;
+
+  void start(size_t first, size_t last) {
+    begin = first;
+    end = last;
+    tokens.clear();
+    token_ends.clear();
+    unknown.clear();
+    texts.clear();
+    counts.ends.clear();
+    counts.columns.clear();
+    counts.counts.clear();
+  }
+};
+
+// Takes the words of a shard's documents.
+class TextVocabulary::Reading {
+ public:
+  Reading(const TextVocabulary& vocabulary, Shard& shard, bool learns)
+      : table_(vocabulary.table_), n_grams_(vocabulary.rules_.n_grams), shard_(shard), learns_(learns) {}
+
+  void operator()(const char* text, uint32_t length) {
+    const WordTable::Key key = table_.key(text, length);
+    const uint32_t id = table_.find(key);
+    if (n_grams_ == 1) return look_up(key, id);
+    if (id != WordTable::none && table_[id].column == WordTable::left_out) return;
+    look_up(key, id);
+    add_to_runs(text, length);
+  }
+
+  void end_document() {
+    shard_.token_ends.push_back(shard_.tokens.size());
+    starts_.clear();
+    run_end_ = 0;
+  }
+
+ private:
+  void look_up(const WordTable::Key& key, uint32_t id) {
+    const int32_t column = id == WordTable::none ? WordTable::candidate : table_[id].column;
+    if (column >= 0) {
+      shard_.tokens.push_back(column);
+    } else if (learns_ && column == WordTable::candidate) {
+      if (shard_.unknown.size() >= INT32_MAX) throw std::length_error("a text has too many new words");
+      shard_.tokens.push_back(-1 - static_cast<int32_t>(shard_.unknown.size()));
+      shard_.unknown.push_back({id, key.length, shard_.texts.size(), -1});
+      if (id == WordTable::none) shard_.texts.insert(shard_.texts.end(), key.text, key.text + key.length);
+    }
+  }
+
+  // The last words stand one behind the other with spaces between, so that a run of them is one piece.
+  void add_to_runs(const char* text, uint32_t length) {
+    if (starts_.size() >= 64) {
+      const size_t first = starts_[starts_.size() - (n_grams_ - 1)];
+      std::memmove(run_.data(), run_.data() + first, run_end_ - first);
+      starts_.erase(starts_.begin(), starts_.end() - (n_grams_ - 1));
+      for (size_t& start : starts_) start -= first;
+      run_end_ -= first;
+    }
+    const size_t needed = run_end_ + length + 1 + WordTable::padding;
+    if (run_.size() < needed) run_.resize(2 * needed);
+    starts_.push_back(run_end_);
+    std::memcpy(run_.data() + run_end_, text, length);
+    run_end_ += length;
+    for (size_t n = 2; n <= static_cast<size_t>(n_grams_) && n <= starts_.size(); ++n) {
+      const size_t start = starts_[starts_.size() - n];
+      const WordTable::Key key = table_.key(run_.data() + start, static_cast<uint32_t>(run_end_ - start));
+      look_up(key, table_.find(key));
+    }
+    run_[run_end_++] = ' ';
+  }
+
+  const WordTable& table_;
+  const int n_grams_;
+  Shard& shard_;
+  const bool learns_;
+  std::vector<char> run_;
+  std::vector<size_t> starts_;
+  size_t run_end_ = 0;
+};
+
+void TextVocabulary::meet_all(Shard* begin, Shard* end) {
+  for (Shard* one = begin; one != end; ++one) {
+    Shard& shard = *one;
+    shard.texts.resize(shard.texts.size() + WordTable::padding);
+    for (Shard::Unknown& unknown : shard.unknown) {
+      WordTable::Key key = {};
+      uint32_t id = unknown.id;
+      if (id == WordTable::none) {  // perhaps it was met since
+        key = table_.key(shard.texts.data() + unknown.offset, unknown.length);
+        id = table_.find(key);
+      }
+      unknown.column = meet(key, id);
+    }
+  }
+  if (candidates_.size() > 2 * static_cast<size_t>(n_candidates_) + 1024) {
+    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                     [&](uint32_t id) { return table_[id].count == 0; }),
+                      candidates_.end());
+  }
+  if (some_are_gone_) compact();
+}
+
+TextCounts TextVocabulary::count(const std::vector<TextView>& texts, int n_threads, TextVocabulary* learner) const {
+  // New words are pending until a block is over. So the first blocks, in which many are new, are small.
+  constexpr int64_t shard_size = 1 << 16, largest_block = 1 << 22, few_words = 10'000;
+  int64_t block_size = learner != nullptr && n_words() < few_words ? shard_size : largest_block;
+  TextCounts all = {{}, {}, {}, 0};
+  all.ends.reserve(texts.size());
+  std::unique_ptr<std::vector<Shard>> workspace = shards_.take();
+  std::vector<Shard>& shards = *workspace;
+  for (size_t begin = 0; begin < texts.size();) {
+    size_t n_shards = 0;
+    int64_t size = 0;
+    for (size_t end = begin; end < texts.size() && size < block_size; begin = end) {
+      int64_t own = 0;
+      for (; end < texts.size() && own < shard_size; ++end) own += texts[end].length + 1;
+      if (n_shards == shards.size()) shards.emplace_back();
+      shards[n_shards++].start(begin, end);
+      size += own;
+    }
+    block_size = std::min(2 * block_size, largest_block);
+    {
+      const std::shared_lock<std::shared_mutex> lock(state_);
+      const int64_t n_words = static_cast<int64_t>(of_column_.size());
+      all.n_words = std::max(all.n_words, n_words);  // somebody may take words back meanwhile
+      const bool learns = learner != nullptr && n_words < rules_.max_words;
+      parallel_for(static_cast<int>(n_shards), n_threads, [&](int i) {
+        Shard& shard = shards[i];
+        Reading reading(*this, shard, learns);
+        for (size_t row = shard.begin; row < shard.end; ++row) {
+          for_each_word(texts[row], ascii_, characters_.get(), rules_, reading);
+          reading.end_document();
+        }
+      });
+    }
+    if (learner != nullptr) {
+      const std::unique_lock<std::shared_mutex> lock(state_);
+      learner->meet_all(shards.data(), shards.data() + n_shards);
+      all.n_words = static_cast<int64_t>(of_column_.size());
+    }
+    parallel_for(static_cast<int>(n_shards), n_threads, [&](int i) {
+      Shard& shard = shards[i];
+      std::unique_ptr<Row> row = rows_.take();
+      row->make_room(static_cast<size_t>(all.n_words));
+      size_t token = 0;
+      for (const size_t token_end : shard.token_ends) {
+        for (; token < token_end; ++token) {
+          const int32_t found = shard.tokens[token];
+          const int32_t column = found >= 0 ? found : shard.unknown[-1 - found].column;
+          if (column >= 0) row->add(column);
+        }
+        row->take_out(shard.counts.columns, shard.counts.counts);
+        shard.counts.ends.push_back(static_cast<int64_t>(shard.counts.columns.size()));
+      }
+      rows_.give(std::move(row));
+    });
+    for (size_t i = 0; i < n_shards; ++i) {
+      const Shard& shard = shards[i];
+      const int64_t before = static_cast<int64_t>(all.columns.size());
+      for (const int64_t end : shard.counts.ends) all.ends.push_back(before + end);
+      all.columns.insert(all.columns.end(), shard.counts.columns.begin(), shard.counts.columns.end());
+      all.counts.insert(all.counts.end(), shard.counts.counts.begin(), shard.counts.counts.end());
+    }
+  }
+  for (Shard& shard : shards) {
+    if (shard.tokens.capacity() + shard.texts.capacity() > 8 * shard_size) shard = Shard();  // a text was very long
+  }
+  shards_.give(std::move(workspace));
+  if (texts.empty()) all.n_words = n_words();
+  return all;
+}
+
+TextCounts TextVocabulary::transform(const std::vector<TextView>& texts, int n_threads) const {
+  return count(texts, n_threads, nullptr);
+}
+
+TextCounts TextVocabulary::learn(const std::vector<TextView>& texts, int n_threads) {
+  const std::lock_guard<std::mutex> learning(learning_);
+  return count(texts, n_threads, this);
+}
+
+// The workspace is known here alone.
+
+TextVocabulary::TextVocabulary(const TextRules& rules, const Strings& left_out, uint64_t seed)
+    : rules_(rules), ascii_{}, table_(seed) {
+  for (int i = 0; i < 128; ++i) {
+    const char c = static_cast<char>(i);
+    const bool upper = c >= 'A' && c <= 'Z';
+    const bool is_word = upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    if (is_word) ascii_[i] = upper && rules.lowercase ? static_cast<char>(c + ('a' - 'A')) : c;
+  }
+  for (const std::string_view& word : left_out) {
+    std::string padded(word);
+    padded.append(WordTable::padding, '\0');
+    const WordTable::Key key = table_.key(padded.data(), static_cast<uint32_t>(word.size()));
+    if (table_.find(key) == WordTable::none) table_[table_.add(key)].column = WordTable::left_out;
+  }
+  since_.resize(table_.size());
+}
+
+TextVocabulary::~TextVocabulary() = default;
+
+}  // namespace bayespa
