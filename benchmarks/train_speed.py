@@ -13,7 +13,8 @@ from itertools import islice
 from typing import Any
 
 from bayespa.corpus import OnlineVocabulary, read, shuffle
-from bayespa.text.model import KINDS, TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.predictor import KINDS
 from bayespa.text.stream import learn_stream
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.walk
 
 A fitted MedLDAClassifier learns one more mini-batch, counted until the native step begins, and predicts one
-document, counted to the end: the first computes what follows from what was learned, once. A change is a call
+document, counted to the end. What predictions need, the call that learned has computed. A change is a call
 into another module than that of the call before.
 """
 
@@ -70,7 +70,6 @@ def walks() -> dict[str, list[str]]:
     return {
         "partial_fit of a mini-batch, up to the native step": learned,
         "predict of a document": walk(lambda: two.predict(X[200:])),
-        "predict of a document, again": walk(lambda: two.predict(X[200:])),
     }
 
 

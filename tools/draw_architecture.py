@@ -89,16 +89,16 @@ def ways() -> str:
         ("propose(posterior, batch, index)", "topics.model: topics, then words, then calibration", SAND),
         ("view, sample, medlda_step", "topics.medlda, topics.part, native.medlda; posteriors", GREEN),
         ("apply(state, step)", "learning, posteriors: state + statistics, all parts or none", SAND),
-        ("_learned = ...", "topics.estimator: one assignment publishes it", BLUE),
+        ("_learned = ...", "topics.estimator: one assignment publishes it; knowledge follows", BLUE),
     ]
     right = [
         ("predict(X)", "topics.classifier", BLUE),
         ("snapshot", "topics.estimator: what was learned, once for the call", BLUE),
         ("Corpus, ids", "topics.documents: addresses from words and counts", BLUE),
-        ("views", "topics.estimator: moments, totals; computed once", SAND),
+        ("margins", "topics.knowledge: moments, totals, offset; computed once", SAND),
         ("infer, medlda_step", "topics.part, native.medlda", GREEN),
         ("words", "topics.words, native.linear: margins beside topics", GREEN),
-        ("offset, classes", "topics.calibration, topics.classifier: who wins", BLUE),
+        ("decided", "topics.classifier: who wins", BLUE),
     ]
     parts = [
         text(200, 24, "one mini-batch", bold=True),

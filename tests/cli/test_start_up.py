@@ -12,7 +12,7 @@ from bayespa.cli import options
 from bayespa.cli.reproduce import WHAT
 from bayespa.corpus.sources import FORMATS
 from bayespa.reproduce import EXPERIMENTS
-from bayespa.text.model import KINDS
+from bayespa.text.predictor import KINDS
 
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "bayespa._native"}
 PROGRAM = """

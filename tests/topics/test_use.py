@@ -107,7 +107,7 @@ def test_class_weights_are_odds(classifier, corpus):
     """A class of weight w has the odds of one that is w times as frequent; of two classes exactly."""
     model = classifier().fit(corpus.X, corpus.y == 0)
     before = model.predict_proba(corpus.X_test)
-    noise = model._learned.margin_meaning.noise
+    noise = model._learned.knowledge.margin_meaning.noise
     assert noise < 0.5
     heavy = copy.deepcopy(model).set_params(class_weight={True: 3.0})
     plain, found = (

@@ -138,7 +138,7 @@ def test_an_exception_at_any_line_leaves_a_whole_model(make, saved, tmp_path):
 def test_a_refit_that_fails_leaves_the_model_as_it_was(make_any, saved, monkeypatch):
     """The second step fails: of the same mini-batch, or of one that initialises the topics with others."""
     model = make_any(batch_size=30).fit(X[:90], Y[:90])
-    before, kind, calls = saved(model), type(model._learned.views[0][0]), []
+    before, kind, calls = saved(model), type(model._learned.knowledge.views[0][0]), []
     step = kind.step
 
     def failing(self, *args):

@@ -14,7 +14,8 @@ from bayespa.cli.columns import column, json_line
 from bayespa.cli.reading import Reading
 from bayespa.corpus import Document, Label, MalformedInput, Problem
 from bayespa.corpus.documents import brief
-from bayespa.text.model import Answers, TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.predictor import Answers
 from bayespa.text.scores import ProbabilityScores, Scores
 from bayespa.text.targets import as_target
 

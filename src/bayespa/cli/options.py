@@ -14,7 +14,7 @@ from bayespa.cli.columns import json_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What there is to choose from, as `bayespa.corpus.sources` and `bayespa.text.model` have it.
+# What there is to choose from, as `bayespa.corpus.sources` and `bayespa.text.predictor` have it.
 FORMATS = ("lines", "files", "jsonl", "csv", "tsv", "parquet", "arrow", "libsvm", "uci", "matlab", "gml")
 KINDS = ("medlda", "medhdp", "linear")
 TOP = 3  # classes whose probabilities are told

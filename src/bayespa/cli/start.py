@@ -14,7 +14,8 @@ from bayespa.corpus.documents import brief
 from bayespa.corpus.look import Look
 from bayespa.corpus.order import shuffle_all
 from bayespa.corpus.sources import expand
-from bayespa.text.model import KINDS, TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.predictor import KINDS
 
 _BUFFER = 10_000
 _NUMBERED = {"libsvm", "uci", "matlab", "gml"}  # formats of which words and classes are numbers

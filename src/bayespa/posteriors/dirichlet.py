@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayespa import _native
 from bayespa.native.elementary import digamma, exp_digamma, log_gamma
 from bayespa.posteriors.posterior import GRID, IMPROPER, Floats, Piece, Posterior, Sums, finite, positive
-from bayespa.posteriors.table import Update
+from bayespa.posteriors.table import Table, Update
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -151,7 +151,8 @@ class Dirichlet(Posterior):
             totals = totals + eta * (n_words - len(array))
         else:
             rows = array[words]
-        near = self.unchecked(rows.T, own=True)
+        near = self.__new__(type(self))
+        near._tables = (Table(rows, own=True),)
         near._totals, near._exact, near._some = totals, True, True
         return near
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from bayespa.serve.service import Busy, Predicted
-from bayespa.text.model import Answers
+from bayespa.text.predictor import Answers
 
 _AT_ONCE = 256  # texts of a call, unless a request has more
 _SECOND = 64  # texts that wait, from which on another thread is worth it

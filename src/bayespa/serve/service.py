@@ -31,7 +31,8 @@ from bayespa.serve.log import Log, LogError, Record
 from bayespa.serve.store import Database
 from bayespa.serve.writer import Entry, Labelled, Refused, Submission, Writer, checksum
 from bayespa.text import files
-from bayespa.text.model import Answers, TextModel
+from bayespa.text.model import TextModel
+from bayespa.text.predictor import Answers
 from bayespa.text.saving import load_text_model
 from bayespa.text.stream import StreamRun, learn_batch
 from bayespa.text.targets import as_target, names_of, plain_label

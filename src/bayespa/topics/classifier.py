@@ -17,8 +17,8 @@ from bayespa.classes import require_classes, some, tasks_of
 from bayespa.learning import HERE, Executor
 from bayespa.topics.calibration import Calibration, Kind
 from bayespa.topics.documents import Labels, label_array
-from bayespa.topics.estimator import Learned
 from bayespa.topics.explain import Explanation, Subject
+from bayespa.topics.knowledge import Knowledge
 from bayespa.topics.part import Floats, Sources
 from bayespa.topics.supervised import MergingTransformer, SupervisedTransformer
 
@@ -136,6 +136,13 @@ class Classes:
             return tasks_of(self.names, before.names)
         place = np.arange(self.n_tasks)
         return np.where(place < before.n_tasks, place, -1), np.ones(self.n_tasks)
+
+    def decided(self, margin: Floats) -> NDArray[Any]:
+        """Return what margins (n, T) decide: the class of each document, or 0 and 1 for each label."""
+        if self.indicator:
+            return (margin > 0.0).astype(np.int64)
+        winner = (margin[:, 0] > 0.0).astype(np.int64) if self.n_tasks == 1 else margin.argmax(axis=1)
+        return np.asarray(self.names[winner])
 
     def encode(self, y: NDArray[Any], known: NDArray[np.bool_]) -> Labels:
         """Return ±1 for each document and task, NaN where y is unknown.
@@ -268,14 +275,16 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         -------
         array of shape (n,) for two classes, positive for the second, else (n, T)
         """
-        return _shaped(self._margins(X, prediction, random_state)[0])
+        learned, corpus = self._corpus(X)
+        return _shaped(learned.knowledge.margins(corpus, prediction, random_state)[0])
 
     def decision_std(self, X: Any) -> Floats:
         """Return the standard deviation of the margins, in the shape of `decision_function`.
 
         It has two sources: what is not known about the weights, and about the topics of a document's words.
         """
-        return _shaped(np.sqrt(self._margins(X)[1]))
+        learned, corpus = self._corpus(X)
+        return _shaped(np.sqrt(learned.knowledge.margins(corpus)[1]))
 
     def predict(
         self, X: Any, *, prediction: Literal["mean", "gibbs"] = "mean", random_state: Any = None
@@ -286,23 +295,16 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         one that was learned: it would have been best (by F1) for what was said before labels were seen, and
         is subtracted from decisions and weights.
         """
-        snapshot = self._snapshot()
-        return snapshot._decided(snapshot._margins(X, prediction, random_state)[0])
+        learned, corpus = self._corpus(X)
+        decision = learned.knowledge.margins(corpus, prediction, random_state)[0]
+        decided: NDArray[Any] = learned.meaning.decided(decision)
+        return decided
 
     def _answers(self, X: Any) -> tuple[NDArray[Any], Floats, Floats]:
         """Return what `predict` and `predict_proba` say, and the margins (n, T), for the price of one."""
-        snapshot = self._snapshot()
-        decision = snapshot._margins(X)[0]
-        return snapshot._decided(decision), snapshot._probable(decision, snapshot._learned), decision
-
-    def _decided(self, decision: Floats) -> NDArray[Any]:
-        """Return what margins (n, T) decide."""
-        meaning = self._learned.meaning
-        if meaning.indicator:
-            return (decision > 0.0).astype(np.int64)
-        single = decision.shape[1] == 1
-        winner = (decision[:, 0] > 0.0).astype(np.int64) if single else decision.argmax(axis=1)
-        return np.asarray(meaning.names[winner])
+        learned, corpus = self._corpus(X)
+        decision = learned.knowledge.margins(corpus)[0]
+        return learned.meaning.decided(decision), _probable(decision, learned.knowledge), decision
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n, n_classes), or of each label on its own, (n, T).
@@ -312,14 +314,8 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         would have said of documents before it saw the label. `predict` gives labels by another rule: a label
         may be worth giving (by F1) that is less probable than not.
         """
-        snapshot = self._snapshot()
-        return snapshot._probable(snapshot._margins(X)[0], snapshot._learned)
-
-    def _probable(self, decision: Floats, learned: Learned) -> Floats:
-        """Return the probabilities that margins (n, T) stand for."""
-        kind = learned.meaning.kind
-        found = learned.margin_meaning.probabilities(decision / learned.model.margin, kind)
-        return np.hstack([1.0 - found, found]) if kind == "binary" else found
+        learned, corpus = self._corpus(X)
+        return _probable(learned.knowledge.margins(corpus)[0], learned.knowledge)
 
     @property
     def progressive_(self) -> Floats:
@@ -329,7 +325,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         initialised the topics are an exception: their words were seen before.
         """
         learned = self._known()
-        margin: Floats = learned.progressive - learned.offset
+        margin: Floats = learned.progressive - learned.knowledge.offset
         return margin
 
     def explain(self, X: Any, target: Any = None, feature_names: ArrayLike | None = None) -> Explanation:
@@ -353,9 +349,9 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
             class that comes next.
         """
 
-        def choose(learned: Learned, margin: Floats) -> Subject:
-            meaning: Classes = learned.meaning
-            classes, probability = meaning.names, self._probable(margin[None], learned)[0]
+        def choose(knows: Knowledge, margin: Floats) -> Subject:
+            meaning: Classes = knows.meaning
+            classes, probability = meaning.names, _probable(margin[None], knows)[0]
             found = [int(probability.argmax())] if target is None else np.flatnonzero(classes == target)
             if meaning.n_tasks > 1 and target is None:
                 found = [int(margin.argmax())]  # probabilities of the surest may be the same
@@ -418,6 +414,13 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
         self
         """
         return self._partial_fit(X, y, classes, topic_words, workers)
+
+
+def _probable(decision: Floats, knows: Knowledge) -> Floats:
+    """Return the probabilities that margins (n, T) stand for."""
+    kind = knows.meaning.kind
+    found = knows.margin_meaning.probabilities(decision / knows.model.margin, kind)
+    return np.hstack([1.0 - found, found]) if kind == "binary" else found
 
 
 def _shaped(values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What all topic models share as scikit-learn estimators: learning, topics, what documents are made of."""
+"""What all topic models share as scikit-learn estimators: parameters, learning, a published value, files."""
 
 from __future__ import annotations
 
@@ -10,32 +10,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespa.checks import number_of_threads, require_number
 from bayespa.estimators import Features, ValueEstimator
 from bayespa.learning import HERE, Callback, Executor, Flight, Round, State, rounds
-from bayespa.native.elementary import exp, log
 from bayespa.native.random import key_from_seed, permutation, subkey
 from bayespa.posteriors import Joint
-from bayespa.ranking import largest
-from bayespa.topics.calibration import Meaning
 from bayespa.topics.documents import Batches, Corpus, Labels
+from bayespa.topics.knowledge import Knowledge
 from bayespa.topics.model import Model
 from bayespa.topics.parameters import resolved
-from bayespa.topics.part import Floats, TopicPart, View, expected_proportions, mixed
-from bayespa.topics.relevance import relevance
-from bayespa.topics.words import SHARE, Words, WordView
+from bayespa.topics.part import Floats
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Bools = NDArray[np.bool_]
 ORDER = 3  # the purpose of a key, see `bayespa.native.random.subkey`
 IN_ALL, PER_TASK, MOST_PASSES = 4096, 256, 32  # documents of all passes over a small corpus, and passes
-AT_ONCE = 4096  # documents whose predictions are made together: bounds the memory, changes nothing else
 
 
 class Losses:
@@ -58,7 +51,7 @@ class Losses:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """All that a topic model has learned, as one value, and what follows from it, computed once."""
+    """All that a topic model has learned, as one value."""
 
     state: State[Joint]
     model: Model
@@ -74,82 +67,13 @@ class Learned:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from it
 
     @cached_property
-    def views(self) -> list[tuple[TopicPart, View]]:
-        """The topic models and what they sample with: one, or one a task."""
-        return [(part, part.view(own)) for part, own in self.model.topics.parts(self.state.posterior)]
-
-    @cached_property
-    def beside(self) -> tuple[Words, WordView] | None:
-        """The words beside topics, if they decide, and what they decide with."""
-        words = self.model.words
-        return None if words is None else (words, words.view(self.state.posterior))
-
-    @property
-    def share(self) -> float:
-        """The share of the topics' margin that counts: all of it, or what words leave them."""
-        return 1.0 if self.model.words is None else SHARE
-
-    @cached_property
-    def offset(self) -> Floats:
-        """What margins are lowered by, (T,), or weights: the same, as a document's shares sum to 1."""
-        if self.model.calibration is None:
-            return np.zeros(self.meaning.n_tasks)
-        return self.model.margin * self.model.calibration.offsets(self.state.posterior, self.margin_meaning)
-
-    @cached_property
-    def margin_meaning(self) -> Meaning:
-        """What margins mean, in units of ε, to a classifier."""
-        assert self.model.calibration is not None
-        return self.model.calibration.meaning(self.state.posterior)
-
-    @cached_property
-    def _tops(self) -> dict[tuple[int, float], list[NDArray[np.int64]]]:
-        return {}
-
-    def names(self, given: ArrayLike | None) -> Any:
-        """Return the names of the columns: as given, else as they are known, else their numbers."""
-        features = self.features
-        if given is None:
-            return np.arange(features.n) if features.names is None else features.names
-        shape = (len(given),) if isinstance(given, list) else np.shape(given)
-        if shape != (features.n,):
-            raise ValueError(f"feature_names has shape {shape}; the model has {features.n} words")
-        return given
-
-    def top_words(self, n: int, weight: float = 1.0) -> list[NDArray[np.int64]]:
-        """Return the columns of n words of each topic: the most probable, or below 1 the most relevant."""
-        if (n, weight) not in self._tops:
-            parts = self.model.topics.parts(self.state.posterior)
-            found = []
-            for part, own in parts:
-                rows = part.topic_word(own)
-                if weight < 1.0:
-                    rows = relevance(rows / rows.sum(axis=1, keepdims=True), part.sizes(own), weight)
-                    if self.features.topical is not None:
-                        rows = np.where(self.features.topical, rows, -np.inf)
-                found += [largest(row, n) for row in rows]
-            self._tops[n, weight] = found
-        return self._tops[n, weight]
-
-    @cached_property
-    def topic_names(self) -> list[str]:
-        """A name for each topic, (K,)."""
-        parts = self.model.topics.parts(self.state.posterior)
-        numbers = [[str(i) for i in part.ids(posterior)] for part, posterior in parts]
-        if len(parts) == 1:
-            return numbers[0]
-        tasks = self.meaning.task_names
-        return [f"{i} of {task}" for task, own in zip(tasks, numbers, strict=True) for i in own]
-
-    @cached_property
-    def average(self) -> list[Floats]:
-        """What the average document of each topic model is made of, (K,): topics by their size."""
-        sizes = [part.sizes(own) for part, own in self.model.topics.parts(self.state.posterior)]
-        return [size / max(float(size.sum()), np.finfo(float).tiny) for size in sizes]
+    def knowledge(self) -> Knowledge:
+        """What follows from it."""
+        return Knowledge(self.model, self.state.posterior, self.features, self.meaning, self.key)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueEstimator):  # type: ignore[misc]
+class TopicEstimator(ValueEstimator):
     """Subclasses say what the model is (`_model`), how it learns (`_schedule`), what y means (`_read`).
 
     Parameters
@@ -236,7 +160,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         for now in self._learning(start, corpus, labels, order, **schedule):
             if callback is not None and callback(now) is True:
                 break
-        return self
+        return self._ready()
 
     def _partial_fit(
         self,
@@ -264,6 +188,11 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
             schedule["n_passes"] = 1
         for _ in self._learning(start, corpus, labels, np.arange(len(corpus)), **schedule):
             pass
+        return self._ready()
+
+    def _ready(self) -> Self:
+        """Compute what predictions need: the first one after learning takes no longer than others."""
+        self._learned.knowledge.ready()
         return self
 
     def _new(self, features: Features, meaning: Any, key: int) -> Learned:
@@ -425,70 +354,6 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         snapshot._learned = self._fitted()
         return snapshot
 
-    def _parts(self) -> list[tuple[TopicPart, Joint]]:
-        """Return the topic models and their posteriors: one, or one a task."""
-        learned = self._fitted()
-        return learned.model.topics.parts(learned.state.posterior)
-
-    @property
-    def topic_word_(self) -> Floats:
-        """Concentrations Δ of the topics, (K, W); one-vs-rest stacks the topics of all tasks, (T K, W)."""
-        return stacked([part.topic_word(posterior) for part, posterior in self._parts()])
-
-    @property
-    def components_(self) -> Floats:
-        """Posterior mean of the topics, in the shape of `topic_word_`: probabilities of words."""
-        learned = self._fitted()
-        words = np.arange(learned.features.n)
-        return stacked([part.topic_mean(view, words) for part, view in learned.views])
-
-    @property
-    def topic_sizes_(self) -> Floats:
-        """About how many words each topic has learned, (K,)."""
-        return stacked([part.sizes(posterior) for part, posterior in self._parts()])
-
-    @property
-    def topic_words_(self) -> Bools:
-        """Which columns topics are made of, (n_words,)."""
-        features: Features = self._known().features
-        return np.ones(features.n, np.bool_) if features.topical is None else features.topical.copy()
-
-    @property
-    def topic_names_(self) -> list[str]:
-        """A name for each topic, (K,), that stays the same while others come and go."""
-        return list(self._fitted().topic_names)
-
-    @property
-    def _n_features_out(self) -> int:
-        return sum(len(view.alpha) for _, view in self._fitted().views)
-
-    def topics(
-        self, n_words: int = 10, feature_names: ArrayLike | None = None, relevance: float = 1.0
-    ) -> list[list[str]]:
-        """Return the most probable words of each topic, or those that tell it apart.
-
-        Parameters
-        ----------
-        n_words : int
-            Words a topic.
-        feature_names : array of shape (W,), optional
-            The words, such as ``vectorizer.get_feature_names_out()``; by default the columns' names or
-            numbers.
-        relevance : float, default=1
-            λ of Sievert and Shirley (2014): words come by λ log p(w|k) + (1 - λ) log p(w|k) / p(w). 1: the
-            most probable ones; 0.6 names a topic by what others have less of.
-
-        Returns
-        -------
-        list of K lists of str
-        """
-        require_number("relevance", relevance, 0.0, 1.0)
-        learned = self._fitted()
-        names = learned.names(feature_names)
-        return [[str(names[w]) for w in top] for top in learned.top_words(n_words, float(relevance))]
-
-    # Prediction
-
     def _corpus(self, X: Any) -> tuple[Learned, Corpus]:
         """Return what was learned, once for a whole call, and the documents of X."""
         snapshot = self._snapshot()
@@ -501,45 +366,6 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
         features = learned.features
         if features.n != n_words or features.names is not None or hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=False)
-
-    def transform(self, X: Any) -> Floats:
-        """Return the expected topic proportions of documents, without their labels: rows sum to 1.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_words)
-
-        Returns
-        -------
-        array of shape (n, K)
-            One-vs-rest: (n, T K), the proportions of every task's topics side by side.
-        """
-        return np.hstack(proportions(*self._corpus(X)))
-
-    def perplexity(self, X: Any) -> float:
-        """Return the perplexity of held-out words, by document completion.
-
-        Topic proportions are inferred from the words at even places of a document and predict those at odd
-        places, so that no word helps to predict itself; what comes out is exp of minus the mean log
-        probability of a word, and compares across models, numbers of topics and libraries, given the
-        vocabulary. One-vs-rest: the mean of the log probabilities over the topic models.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_words)
-        """
-        learned, corpus = self._corpus(X)
-        seen, hidden = corpus.halves()
-        tokens = hidden.counts.data * np.repeat(hidden.weights, np.diff(hidden.counts.indptr))
-        if not len(tokens):
-            raise ValueError("no document of X has two words, and one is needed to predict the other")
-        rows = np.repeat(np.arange(len(hidden)), np.diff(hidden.counts.indptr))
-        words, place = np.unique(hidden.counts.indices, return_inverse=True)
-        total = 0.0
-        for (part, view), own in zip(learned.views, proportions(learned, seen), strict=True):
-            probability = mixed(own, part.topic_mean(view, words.astype(np.int64)), rows, place)
-            total += float((tokens * log(probability)).sum()) / len(learned.views)
-        return float(exp(-total / float(tokens.sum())))
 
     # Files
 
@@ -607,7 +433,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ValueE
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OnlineTransformer(TopicTransformer):
+class OnlineEstimator(TopicEstimator):
     """A topic model that learns a stream in mini-batches.
 
     Parameters
@@ -664,37 +490,3 @@ def _small(n: int, n_tasks: int, batch_size: int | None) -> tuple[int, int | Non
     if n_passes == 1 or batch_size is None:
         return 1, batch_size
     return n_passes, min(batch_size, max(1, n // 16))
-
-
-def infer(learned: Learned, corpus: Corpus, weights: list[Floats] | None = None) -> Iterator[tuple[Any, Any]]:
-    """Yield mini-batches of documents to predict, and what each topic model samples of them.
-
-    `weights` are to decide with in place of their posterior.
-    """
-    ids = corpus.ids()
-    for start in range(0, len(corpus), AT_ONCE):
-        rows = np.arange(start, min(start + AT_ONCE, len(corpus)))
-        batch = corpus.batch(rows, ids=ids[rows])
-        yield (
-            batch,
-            [
-                part.infer(view, batch.topical, None if weights is None else weights[i])
-                for i, (part, view) in enumerate(learned.views)
-            ],
-        )
-
-
-def proportions(learned: Learned, corpus: Corpus) -> list[Floats]:
-    """Return E θ (n, K) of every topic model."""
-    found = [[sampled.free.topic_share for sampled in each] for _, each in infer(learned, corpus)]
-    counts = corpus.counts if corpus.topical is None else corpus.topical
-    length = np.asarray(counts.sum(axis=1)).ravel() * corpus.weights
-    return [
-        expected_proportions(view.alpha, length, np.concatenate(shares).astype(np.float64))
-        for (_, view), shares in zip(learned.views, zip(*found, strict=True), strict=True)
-    ]
-
-
-def stacked(arrays: list[Floats]) -> Floats:
-    """Return the arrays of all topic models as one; that of one is not copied."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.checks import require_number
 from bayespa.estimators import documented
 from bayespa.learning import Before
 from bayespa.native.medhdp import HdpStepResult, HdpTopics, beside_bias, step, with_bias
@@ -18,7 +17,7 @@ from bayespa.native.random import subkey
 from bayespa.posteriors import Gaussian, Joint
 from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
 from bayespa.topics.documents import UNIT, Batch
-from bayespa.topics.estimator import OnlineTransformer
+from bayespa.topics.hdp import EXPERT, HdpTransformer
 from bayespa.topics.merge import matching
 from bayespa.topics.part import (
     Floats,
@@ -358,85 +357,7 @@ class MedHDP(TopicPart):
         return Sampled([(batch.documents.vocabulary, nothing.topic_word, 1.0)], nothing, nothing)
 
 
-EXPERT = {
-    "n_sweeps": 4,
-    "burn_in": 2,
-    "first_documents": 2048,
-    "first_sweeps": 100,
-    "start_gamma": 100.0,
-    "min_tokens": 20.0,
-    "topic_estimate": "mean",
-    "prediction_sweeps": 50,
-}
 _LABELS = {"sampler": "collapsed", "rule": "gibbs", "label_free": 0.5}
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class HdpTransformer(OnlineTransformer):
-    """The parameters and attributes of a topic model that finds the number of its topics.
-
-    Parameters
-    ----------
-    alpha : float or None
-        The more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
-        shares of the topics in all documents. None: 20 beside words, else 5.
-    gamma : float
-        How readily topics are born. The more of it, the more topics share the documents.
-    eta : float or None
-        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more topics, of
-        fewer words each. None: 0.05, and 0.45 one-vs-rest.
-    max_topics : int or None
-        After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
-    """
-
-    alpha: float | None = None
-    gamma: float = 1.0
-    eta: float | None = None
-    max_topics: int | None = None
-
-    def _hdp(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the hyper-parameters that say how topics are born and die."""
-        require_number("first_sweeps", values["first_sweeps"], 1, whole=True)
-        return {
-            "alpha": float(values["alpha"]),
-            "gamma": float(values["gamma"]),
-            "start_gamma": float(values["start_gamma"]),
-            "first_sweeps": int(values["first_sweeps"]),
-            "min_tokens": float(values["min_tokens"]),
-            "max_topics": values["max_topics"],
-        }
-
-    def _first_call(self) -> int | None:
-        """Return how many documents the first call should have."""
-        values = self._values()
-        first: int | None = None if values.get("decides") == "words" else values["first_documents"]
-        return first
-
-    def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
-        schedule, size = super()._schedule(values), values["batch_size"]
-        first = None if size is None else max(values["first_documents"] or 0, size)
-        return {**schedule, "first_batch": first}
-
-    @property
-    def n_topics_(self) -> int:
-        """Topics in use, K; in one-vs-rest those of all tasks together."""
-        return len(self.topic_ids_)
-
-    @property
-    def topic_ids_(self) -> NDArray[np.int64]:
-        """Numbers that the topics keep from birth to death, (K,)."""
-        return np.concatenate([part.ids(posterior) for part, posterior in self._parts()])
-
-    @property
-    def topic_tokens_(self) -> Floats:
-        """Words that each topic has learned, (K,), in the order of `topic_ids_`."""
-        return self.topic_sizes_
-
-    @property
-    def stick_(self) -> Any:
-        """Posterior of the sticks, in the order of the topics; in one-vs-rest a list, one for each task."""
-        sticks = [posterior["topics"].sticks(float(self.gamma)) for _, posterior in self._parts()]
-        return sticks if getattr(self, "multi_class", "shared") == "ovr" else sticks[0]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -20,7 +20,7 @@ from bayespa.native.random import subkey
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
 from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
 from bayespa.topics.documents import Batch, Batches
-from bayespa.topics.estimator import OnlineTransformer
+from bayespa.topics.estimator import OnlineEstimator
 from bayespa.topics.initialisation import answers, topics_by_labels, with_labels
 from bayespa.topics.merge import matching
 from bayespa.topics.part import Floats, Sampled, Sources, TopicPart, TopicStep, View, WordIds, rounded, sample
@@ -249,7 +249,7 @@ _EXPERT = {
 
 
 @dataclass(eq=False, repr=False)
-class MedLDAEstimator(OnlineTransformer, SupervisedTransformer):
+class MedLDAEstimator(OnlineEstimator, SupervisedTransformer):
     """What classifier and regressor share.
 
     Parameters
@@ -290,7 +290,7 @@ class MedLDAEstimator(OnlineTransformer, SupervisedTransformer):
     @property
     def alpha_(self) -> Floats:
         """The Dirichlet prior of topic proportions, (K,); one-vs-rest has those of all tasks."""
-        return np.concatenate([view.alpha for _, view in self._fitted().views])
+        return np.concatenate([view.alpha for _, view in self._fitted().knowledge.views])
 
 
 @documented

@@ -11,7 +11,8 @@ from bayespa.estimators import documented
 from bayespa.native.elementary import log
 from bayespa.posteriors import Joint
 from bayespa.topics.documents import Batch
-from bayespa.topics.medhdp import EXPERT, HdpTransformer, MedHDP
+from bayespa.topics.hdp import EXPERT, HdpTransformer
+from bayespa.topics.medhdp import MedHDP
 from bayespa.topics.model import Model
 from bayespa.topics.part import ENOUGH, TopicStep
 from bayespa.topics.unsupervised import UnsupervisedTransformer

@@ -219,7 +219,8 @@ class TopicPart(ABC):
     # Prediction
 
     @cached_property
-    def _prediction_key(self) -> int:
+    def prediction_key(self) -> int:
+        """Of the random numbers of predictions."""
         return subkey(self.key, PREDICTION)
 
     def infer(self, view: View, batch: Batch, weights: Floats | None = None) -> Sampled:
@@ -238,7 +239,7 @@ class TopicPart(ABC):
             mean, covariance = weights, np.zeros_like(covariance)
         labels = np.full((len(batch), self.loss.n_tasks), np.nan, np.float32)
         schedule = Schedule(
-            self.prediction_sweeps, self.prediction_sweeps // 4, 0, 0, seed=self._prediction_key
+            self.prediction_sweeps, self.prediction_sweeps // 4, 0, 0, seed=self.prediction_key
         )
         topics = self._topics(view, batch.documents.vocabulary)
         tasks = self.loss.tasks(mean, covariance, labels)

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from bayespa.checks import require_number
 from bayespa.learning import HERE, Executor
 from bayespa.topics.documents import Labels, label_array
-from bayespa.topics.estimator import Learned
 from bayespa.topics.explain import Explanation, Subject
+from bayespa.topics.knowledge import Knowledge
 from bayespa.topics.part import Floats, Sources
 from bayespa.topics.supervised import MergingTransformer
 
@@ -220,9 +220,9 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
         -------
         array of the shape of y, or two of them
         """
-        snapshot = self._snapshot()
-        mean, variance = snapshot._margins(X, prediction, random_state)
-        meaning: Numbers = snapshot._learned.meaning
+        learned, corpus = self._corpus(X)
+        mean, variance = learned.knowledge.margins(corpus, prediction, random_state)
+        meaning: Numbers = learned.meaning
         mean, std = meaning.numbers(mean), np.sqrt(variance) * meaning.units
         if meaning.flat:
             mean, std = mean[:, 0], std[:, 0]
@@ -251,8 +251,8 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
         if not 0 <= target < n_tasks:
             raise ValueError(f"target is {target!r}; the model has {n_tasks} targets, from 0")
 
-        def about(learned: Learned, margin: Floats) -> Subject:
-            meaning: Numbers = learned.meaning
+        def about(knows: Knowledge, margin: Floats) -> Subject:
+            meaning: Numbers = knows.meaning
             name = "prediction" if meaning.flat else f"target {target}"
             centre = meaning.centre[target] if meaning.centre else 0.0
             return Subject(target, name, float(meaning.units[target]), centre)

@@ -1,4 +1,4 @@
-"""What the supervised topic models share as estimators: weights, decisions, explanations, merging."""
+"""What the supervised topic models share as estimators: weights, explanations, merging."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from bayespa.checks import require_choice, require_number
+from bayespa.checks import require_number
 from bayespa.learning import HERE, Callback, Executor
-from bayespa.native.random import key_from_seed, subkey
+from bayespa.native.random import subkey
 from bayespa.topics.calibration import Calibration
-from bayespa.topics.documents import UNIT, Batch
-from bayespa.topics.estimator import Learned, TopicTransformer, infer, stacked
+from bayespa.topics.documents import UNIT
 from bayespa.topics.explain import Explanation, Subject, TopicShare, WordShare
+from bayespa.topics.knowledge import Knowledge
 from bayespa.topics.merge import require_mergeable
 from bayespa.topics.model import Model
 from bayespa.topics.no_topics import NoTopics
 from bayespa.topics.one_vs_rest import OneVsRest
-from bayespa.topics.part import Floats, Loss, Sampled, TopicPart, draw_weights
+from bayespa.topics.part import Floats, Loss, TopicPart
 from bayespa.topics.relevance import CONTRAST
-from bayespa.topics.words import SHARE, Words, draw_words
+from bayespa.topics.transformer import TopicTransformer, stacked
+from bayespa.topics.words import Words
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-WEIGHTS, WORDS, FORK = 4, 9, 12  # the purposes of keys, see `bayespa.native.random.subkey`
+FORK = 12  # the purpose of a key, see `bayespa.native.random.subkey`
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -146,16 +147,16 @@ class SupervisedTransformer(TopicTransformer):
     @property
     def coef_(self) -> Floats:
         """Posterior mean of the weights, (T, K); in one-vs-rest each task's are those of its own topics."""
-        learned = self._fitted()
-        means = stacked(_padded([learned.share * view.mean for _, view in learned.views]))
-        return means - learned.offset[:, None]
+        knows = self._fitted().knowledge
+        means = stacked(_padded([knows.share * view.mean for _, view in knows.views]))
+        return means - knows.offset[:, None]
 
     @property
     def coef_cov_(self) -> Floats:
         """Posterior covariance of the weights, (T, K, K)."""
-        learned = self._fitted()
-        factor = learned.share * learned.share
-        return stacked(_padded([factor * view.covariance for _, view in learned.views]))
+        knows = self._fitted().knowledge
+        factor = knows.share * knows.share
+        return stacked(_padded([factor * view.covariance for _, view in knows.views]))
 
     @property
     def word_coef_(self) -> Floats:
@@ -166,56 +167,41 @@ class SupervisedTransformer(TopicTransformer):
         mean: Floats = learned.state.posterior["words"].mean()
         return mean[:, 1:]
 
-    # Decisions
-
-    def _margins(self, X: Any, prediction: str = "mean", random_state: Any = None) -> tuple[Floats, Floats]:
-        """Return mean and variance (n, T) of the margins of documents."""
-        require_choice("prediction", prediction, ("mean", "gibbs"))
-        learned, corpus = self._corpus(X)
-        weights = own = None
-        if prediction == "gibbs":
-            key = learned.key if random_state is None else key_from_seed(random_state)
-            weights = _drawn_weights(learned, subkey(key, WEIGHTS))
-            if learned.model.words is not None:
-                own = draw_words(subkey(key, WORDS), learned.state.posterior["words"])
-        found = [_with_words(learned, batch, each, own) for batch, each in infer(learned, corpus, weights)]
-        mean, variance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        return mean - learned.offset, variance
-
     def _explain(
-        self, X: Any, choose: Callable[[Learned, Floats], Subject], names: ArrayLike | None
+        self, X: Any, choose: Callable[[Knowledge, Floats], Subject], names: ArrayLike | None
     ) -> Explanation:
         """Split a decision on one document: on what its margins (T,) choose."""
         learned, corpus = self._corpus(X if hasattr(X, "ndim") and X.ndim == 2 else np.atleast_2d(X))
         if len(corpus) != 1:
             raise ValueError(f"X has {len(corpus)} documents; explain one at a time")
-        columns = learned.names(names)
-        ((batch, each),) = infer(learned, corpus)
-        margin, variance = _with_words(learned, batch, each)
-        about = choose(learned, margin[0] - learned.offset)
+        knows = learned.knowledge
+        columns = knows.names(names)
+        ((batch, each),) = knows.infer(corpus)
+        margin, variance = knows.with_words(batch, each)
+        about = choose(knows, margin[0] - knows.offset)
         task, scale = about.task, about.scale
         part = 0 if len(each) == 1 else task
-        view, sampled, own = learned.views[part][1], each[part], task - part
-        start = sum(len(other.alpha) for _, other in learned.views[:part])
+        view, sampled, own = knows.views[part][1], each[part], task - part
+        start = sum(len(other.alpha) for _, other in knows.views[:part])
         # Shares sum to 1: what is taken from all weights is what the base has more.
-        mean = scale * learned.share * view.mean[own]
-        weights = mean - (learned.average[part] * mean).sum()
+        mean = scale * knows.share * view.mean[own]
+        weights = mean - (knows.average[part] * mean).sum()
         documents = batch.documents
         counts = documents.counts * corpus.weights[0]
         ((_, carried, weight),) = sampled.counts  # a document has one token weight
-        topical = learned.features.topical
+        topical = knows.features.topical
         inside = slice(None) if topical is None else topical[documents.vocabulary]
         in_topics = counts[inside].sum()
         added = np.zeros(len(documents.vocabulary))
         added[inside] = (carried * weights).sum(axis=1) * weight / max(in_topics, UNIT)
         beside = 0.0
-        if learned.beside is not None:
-            alone = scale * learned.beside[0].contributions(learned.beside[1], batch, task)
+        if knows.beside is not None:
+            alone = scale * knows.beside[0].contributions(knows.beside[1], batch, task)
             added, beside = added + alone, float(alone.sum())
         topics: list[TopicShare] = []
         if in_topics > 0.0:  # else its topics are those of any document
-            shares, top = sampled.free.topic_share[0].astype(np.float64), learned.top_words(5, CONTRAST)
-            ids = learned.topic_names[start : start + len(shares)]
+            shares, top = sampled.free.topic_share[0].astype(np.float64), knows.top_words(5, CONTRAST)
+            ids = knows.topic_names[start : start + len(shares)]
             topics = [
                 TopicShare(
                     start + k, float(x), float(w), float(x * w), tuple(str(columns[i]) for i in t), name
@@ -226,7 +212,7 @@ class SupervisedTransformer(TopicTransformer):
             WordShare(str(columns[w]), float(n), float(x))
             for w, n, x in zip(documents.vocabulary, counts, added, strict=True)
         ]
-        decision = scale * float(margin[0, task] - learned.offset[task]) + about.centre
+        decision = scale * float(margin[0, task] - knows.offset[task]) + about.centre
         return Explanation(
             about.target,
             decision,
@@ -324,28 +310,7 @@ class MergingTransformer(SupervisedTransformer):
             losses=mine.losses.extended(theirs.losses.tolist()[known:]),
             progressive=None,
         )
-        return self
-
-
-def _with_words(
-    learned: Learned, batch: Batch, each: list[Sampled], weights: Floats | None = None
-) -> tuple[Floats, Floats]:
-    """Return mean and variance (n, T) of what topics, and words beside them, say of a batch."""
-    mean = np.hstack([sampled.free.margin for sampled in each])
-    variance = np.hstack([sampled.free.margin_var for sampled in each])
-    if learned.beside is not None:
-        words, view = learned.beside
-        own = words.margins(view, batch, weights)
-        mean, variance = SHARE * mean + own[0], SHARE * SHARE * variance + own[1]
-    return mean, variance
-
-
-def _drawn_weights(learned: Learned, key: int) -> list[Floats]:
-    """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
-    drawn: list[Floats] = []
-    for _, view in learned.views:
-        drawn.append(draw_weights(key, view.mean, view.covariance, first=sum(map(len, drawn))))
-    return drawn
+        return self._ready()
 
 
 def _padded(arrays: list[Floats]) -> list[Floats]:

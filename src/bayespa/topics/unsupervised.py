@@ -9,8 +9,8 @@ import numpy as np
 
 from bayespa.learning import Callback
 from bayespa.topics.documents import Labels
-from bayespa.topics.estimator import TopicTransformer
 from bayespa.topics.regressor import Numbers
+from bayespa.topics.transformer import TopicTransformer
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,0 +1,182 @@
+"""What a topic model knows: all that follows from what was learned, computed once, and answers from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayespa.checks import require_choice
+from bayespa.estimators import Features
+from bayespa.native.random import key_from_seed, subkey
+from bayespa.posteriors import Joint
+from bayespa.ranking import largest
+from bayespa.topics.calibration import Meaning
+from bayespa.topics.documents import Batch, Corpus
+from bayespa.topics.model import Model
+from bayespa.topics.part import Floats, Sampled, TopicPart, View, draw_weights, expected_proportions
+from bayespa.topics.relevance import relevance
+from bayespa.topics.words import SHARE, Words, WordView, draw_words
+
+AT_ONCE = 4096  # documents whose predictions are made together: bounds the memory, changes nothing else
+WEIGHTS, WORDS = 4, 9  # the purposes of keys, see `bayespa.native.random.subkey`
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What follows from a posterior: nothing here learns, and what is computed once is kept."""
+
+    model: Model
+    posterior: Joint
+    features: Features
+    meaning: Any  # of y: `Classes` or `Numbers`
+    key: int  # of the random numbers
+
+    @cached_property
+    def views(self) -> list[tuple[TopicPart, View]]:
+        """The topic models and what they sample with: one, or one a task."""
+        return [(part, part.view(own)) for part, own in self.model.topics.parts(self.posterior)]
+
+    @cached_property
+    def beside(self) -> tuple[Words, WordView] | None:
+        """The words beside topics, if they decide, and what they decide with."""
+        words = self.model.words
+        return None if words is None else (words, words.view(self.posterior))
+
+    @property
+    def share(self) -> float:
+        """The share of the topics' margin that counts: all of it, or what words leave them."""
+        return 1.0 if self.model.words is None else SHARE
+
+    @cached_property
+    def offset(self) -> Floats:
+        """What margins are lowered by, (T,), or weights: the same, as a document's shares sum to 1."""
+        if self.model.calibration is None:
+            return np.zeros(self.meaning.n_tasks)
+        return self.model.margin * self.model.calibration.offsets(self.posterior, self.margin_meaning)
+
+    @cached_property
+    def margin_meaning(self) -> Meaning:
+        """What margins mean, in units of ε, to a classifier."""
+        assert self.model.calibration is not None
+        return self.model.calibration.meaning(self.posterior)
+
+    @cached_property
+    def _tops(self) -> dict[tuple[int, float], list[NDArray[np.int64]]]:
+        return {}
+
+    def names(self, given: ArrayLike | None) -> Any:
+        """Return the names of the columns: as given, else as they are known, else their numbers."""
+        features = self.features
+        if given is None:
+            return np.arange(features.n) if features.names is None else features.names
+        shape = (len(given),) if isinstance(given, list) else np.shape(given)
+        if shape != (features.n,):
+            raise ValueError(f"feature_names has shape {shape}; the model has {features.n} words")
+        return given
+
+    def top_words(self, n: int, weight: float = 1.0) -> list[NDArray[np.int64]]:
+        """Return the columns of n words of each topic: the most probable, or below 1 the most relevant."""
+        if (n, weight) not in self._tops:
+            parts = self.model.topics.parts(self.posterior)
+            found = []
+            for part, own in parts:
+                rows = part.topic_word(own)
+                if weight < 1.0:
+                    rows = relevance(rows / rows.sum(axis=1, keepdims=True), part.sizes(own), weight)
+                    if self.features.topical is not None:
+                        rows = np.where(self.features.topical, rows, -np.inf)
+                found += [largest(row, n) for row in rows]
+            self._tops[n, weight] = found
+        return self._tops[n, weight]
+
+    @cached_property
+    def topic_names(self) -> list[str]:
+        """A name for each topic, (K,)."""
+        parts = self.model.topics.parts(self.posterior)
+        numbers = [[str(i) for i in part.ids(posterior)] for part, posterior in parts]
+        if len(parts) == 1:
+            return numbers[0]
+        tasks = self.meaning.task_names
+        return [f"{i} of {task}" for task, own in zip(tasks, numbers, strict=True) for i in own]
+
+    @cached_property
+    def average(self) -> list[Floats]:
+        """What the average document of each topic model is made of, (K,): topics by their size."""
+        sizes = [part.sizes(own) for part, own in self.model.topics.parts(self.posterior)]
+        return [size / max(float(size.sum()), np.finfo(float).tiny) for size in sizes]
+
+    def ready(self) -> None:
+        """Compute now what every prediction needs."""
+        for part, _ in self.views:
+            part.prediction_key  # noqa: B018  # whoever reads it computes it
+        self.beside, self.offset  # noqa: B018
+
+    # Of documents
+
+    def infer(
+        self, corpus: Corpus, weights: list[Floats] | None = None
+    ) -> Iterator[tuple[Batch, list[Sampled]]]:
+        """Yield mini-batches of documents to predict, and what each topic model samples of them.
+
+        `weights` are to decide with in place of their posterior.
+        """
+        ids = corpus.ids()
+        for start in range(0, len(corpus), AT_ONCE):
+            rows = np.arange(start, min(start + AT_ONCE, len(corpus)))
+            batch = corpus.batch(rows, ids=ids[rows])
+            yield (
+                batch,
+                [
+                    part.infer(view, batch.topical, None if weights is None else weights[i])
+                    for i, (part, view) in enumerate(self.views)
+                ],
+            )
+
+    def proportions(self, corpus: Corpus) -> list[Floats]:
+        """Return E θ (n, K) of every topic model."""
+        found = [[sampled.free.topic_share for sampled in each] for _, each in self.infer(corpus)]
+        counts = corpus.counts if corpus.topical is None else corpus.topical
+        length = np.asarray(counts.sum(axis=1)).ravel() * corpus.weights
+        return [
+            expected_proportions(view.alpha, length, np.concatenate(shares).astype(np.float64))
+            for (_, view), shares in zip(self.views, zip(*found, strict=True), strict=True)
+        ]
+
+    def margins(
+        self, corpus: Corpus, prediction: str = "mean", random_state: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance (n, T) of the margins of documents."""
+        require_choice("prediction", prediction, ("mean", "gibbs"))
+        weights = own = None
+        if prediction == "gibbs":
+            key = self.key if random_state is None else key_from_seed(random_state)
+            weights = self._drawn_weights(subkey(key, WEIGHTS))
+            if self.model.words is not None:
+                own = draw_words(subkey(key, WORDS), self.posterior["words"])
+        found = [self.with_words(batch, each, own) for batch, each in self.infer(corpus, weights)]
+        mean, variance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return mean - self.offset, variance
+
+    def _drawn_weights(self, key: int) -> list[Floats]:
+        """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
+        drawn: list[Floats] = []
+        for _, view in self.views:
+            drawn.append(draw_weights(key, view.mean, view.covariance, first=sum(map(len, drawn))))
+        return drawn
+
+    def with_words(
+        self, batch: Batch, each: list[Sampled], weights: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance (n, T) of what topics, and words beside them, say of a batch."""
+        mean = np.hstack([sampled.free.margin for sampled in each])
+        variance = np.hstack([sampled.free.margin_var for sampled in each])
+        if self.beside is not None:
+            words, view = self.beside
+            own = words.margins(view, batch, weights)
+            mean, variance = SHARE * mean + own[0], SHARE * SHARE * variance + own[1]
+        return mean, variance
