@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -169,9 +168,9 @@ def _shares(inputs: list[tuple[Source, Reader]]) -> list[list[tuple[Source, Read
             shares += [[(group, reader)] for group in groups]
             room = 0
             continue
-        if source.remote or not os.path.isfile(source.path) or os.path.getsize(source.path) > _LARGE:
+        size = source.size()
+        if size is None or size > _LARGE:
             return None
-        size = os.path.getsize(source.path)
         if size > room:
             shares.append([])
             room = _SHARE

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayespa.corpus.problems import MalformedInput
@@ -89,23 +88,35 @@ class Source:
         """Open the unpacked bytes for reading; standard input stays open afterwards."""
         if self.path == "-":
             return nullcontext(sys.stdin.buffer)
-        if self.remote:
-            return _buffered(_open_remote(self.path, self.compressed))
-        if self.path.endswith(".gz"):
-            return _buffered(gzip.open(self.path))
-        if self.path.endswith(".xz"):
-            return _buffered(lzma.open(self.path))
-        if self.path.endswith(".zst"):
-            return _buffered(_open_zstandard(self.path))
-        return open(self.path, "rb", buffering=_BUFFER)
+        packed = next((ending for ending in _COMPRESSED if self.path.endswith(ending)), None)
+        if packed is None and not self.remote:
+            return open(self.path, "rb", buffering=_BUFFER)
+        stream = self.random_access()
+        if packed is None:
+            return io.BufferedReader(stream, _BUFFER)
+        unpack: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _zstandard}
+        return io.BufferedReader(_Unpacked(unpack[packed](stream)), _BUFFER)
+
+    def random_access(self) -> Any:
+        """Return what pyarrow reads the bytes of a file from: its path, or an open file of a file system."""
+        if not self.remote:
+            return self.path
+        system, path = file_system(self.path)
+        return system.open_input_file(path)
+
+    def size(self) -> int | None:
+        """Return the bytes of a file; None: it is none, but a pipe, a folder or nothing at all."""
+        if not self.remote:
+            return os.path.getsize(self.path) if os.path.isfile(self.path) else None
+        system, path = file_system(self.path)
+        (info,) = system.get_file_info([path])
+        return int(info.size) if info.is_file else None
 
     def beside(self, name: str) -> Source | None:
         """Return the file `name` of the same folder, or it compressed, if there is one."""
-        for suffix in ("", *_COMPRESSED):
-            path = Path(self.path).with_name(name + suffix)
-            if path.is_file():
-                return Source(str(path))
-        return None
+        folder = self.path.removesuffix(os.path.basename(self.path))
+        files = (Source(folder + name + suffix) for suffix in ("", *_COMPRESSED))
+        return next((file for file in files if file.size() is not None), None)
 
 
 class _Unpacked(io.RawIOBase):
@@ -127,18 +138,15 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def _buffered(stream: object) -> BinaryIO:
-    return io.BufferedReader(_Unpacked(stream), _BUFFER)
-
-
-def _open_zstandard(path: str) -> Any:
+def _zstandard(stream: Any) -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
         raise ImportError(
-            f"{path} is unpacked by pyarrow, which is not installed: pip install bayespa[data], or run unzstd"
+            f"{stream} is unpacked by pyarrow, which is not installed: pip install bayespa[data], or run "
+            "unzstd"
         ) from error
-    return pa.CompressedInputStream(pa.OSFile(path), "zstd")
+    return pa.CompressedInputStream(stream, "zstd")
 
 
 def file_system(url: str) -> tuple[Any, str]:
@@ -156,11 +164,6 @@ def file_system(url: str) -> tuple[Any, str]:
             f"{url} is no URL that pyarrow can read ({error}); streams of brokers are for `bayespa update`"
         ) from error
     return found
-
-
-def _open_remote(url: str, compressed: bool) -> Any:
-    system, path = file_system(url)
-    return system.open_input_stream(path, compression="detect" if compressed else None)
 
 
 def expand(paths: Paths) -> list[Source]:
@@ -202,12 +205,12 @@ def _expand_one(path: str) -> list[Source]:
 
 
 def _expand_url(url: str) -> list[Source]:
+    if Source(url).size() is not None:
+        return [Source(url)]
     import pyarrow.fs as fs
 
     system, path = file_system(url)
     (info,) = system.get_file_info([path])
-    if info.type == fs.FileType.File:
-        return [Source(url)]
     if info.type == fs.FileType.NotFound:
         raise FileNotFoundError(f"there is no file {url!r}")
     below = system.get_file_info(fs.FileSelector(path, recursive=True))

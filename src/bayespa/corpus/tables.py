@@ -8,7 +8,7 @@ from typing import Any
 
 from bayespa.corpus.documents import Document, Fields
 from bayespa.corpus.problems import MalformedInput
-from bayespa.corpus.sources import Source, file_system
+from bayespa.corpus.sources import Source
 from bayespa.corpus.texts import Reporter, no_such
 
 _ROWS = 512  # of a batch: small beside a model, large beside the cost of a batch
@@ -26,7 +26,7 @@ def read_parquet(source: Source, fields: Fields, report: Reporter) -> Iterator[D
 
     # By default a column of a row group is loaded whole, and a file may be one row group.
     bounded = {"buffer_size": _BUFFER, "pre_buffer": False}
-    with _reported(pa, report), pq.ParquetFile(_opened(source), **bounded) as file:
+    with _reported(pa, report), pq.ParquetFile(source.random_access(), **bounded) as file:
         if _check_columns(file.schema_arrow.names, fields, report):
             begin, end = source.groups or (0, file.num_row_groups)
             end = min(end, file.num_row_groups)
@@ -43,18 +43,10 @@ def n_row_groups(source: Source) -> int:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(_opened(source)) as file:
+        with pq.ParquetFile(source.random_access()) as file:
             return max(1, int(file.num_row_groups))
     except (pa.ArrowException, OSError):
         return 1
-
-
-def _opened(source: Source) -> Any:
-    """Return what pyarrow reads a file from."""
-    if not source.remote:
-        return source.path
-    system, path = file_system(source.path)
-    return system.open_input_file(path)
 
 
 def read_arrow(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
