@@ -58,6 +58,7 @@ check-all: $(VENV)/.extra-test  ## run what .ci/run does not: thread sanitizer, 
 	$(BIN)/python -m fuzz.signals --tries 100
 	$(BIN)/python -m fuzz.texts --number 100000
 	BAYESPA_KILLS=100 $(BIN)/pytest --timeout 1800 tests/serve/test_kill.py
+	BAYESPA_KILLS=20 $(BIN)/pytest --timeout 1800 tests/test_workers.py
 	$(INSTALL) schemathesis && $(BIN)/python -m fuzz.service --seconds 600
 	BAYESPA_THREADS_SECONDS=60 $(BIN)/pytest -n $(CORES) $(THREADS)
 	BAYESPA_THREADS_SECONDS=60 $(MAKE) tsan ARGS="$(THREADS)"

@@ -26,7 +26,7 @@ import numpy as np
 
 from bayespa import TextModel
 from bayespa.datasets import load_arxiv_sample
-from bayespa.learning import apply, lag_of
+from bayespa.learning import apply
 from bayespa.topics.documents import Corpus
 
 BYTES_A_SECOND = 1e9
@@ -102,7 +102,7 @@ def simulated(costs: Costs, n_workers: int, lag: int, *, owners: int = 1, driver
     free, ready, clock, busy, landed = [0.0] * n_workers, dict[int, float](), 0.0, 0.0, 0
     n = 40 * max(n_workers, lag)
     for b in range(n):
-        while b - landed >= lag_of(lag, b + 1000):  # the lag has grown
+        while b - landed >= lag:  # it has grown
             clock, landed = max(clock, ready.pop(landed)) + land, landed + 1
             busy += land
         clock += launch

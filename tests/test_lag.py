@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bayespa
-from bayespa import MedHDPClassifier, MedLDAClassifier, TextModel
+from bayespa import MedHDPClassifier, MedLDAClassifier, TextModel, learning
 from bayespa.corpus import Document
 from bayespa.datasets import make_topic_corpus
 from bayespa.learning import HERE, Done, State, Step, lag_of, rounds
@@ -17,6 +17,12 @@ from bayespa.topics.regressor import Numbers
 from bayespa.topics.topic_sums import TopicStatistics
 
 CORPUS = make_topic_corpus(900, n_words=300, n_topics=6, n_labels=3, random_state=0)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """Let the lag grow within a few mini-batches."""
+    monkeypatch.setattr(learning, "SETTLED", 4)
 
 
 class Late:

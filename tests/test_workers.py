@@ -9,19 +9,22 @@ import subprocess
 import sys
 import threading
 import time
-from itertools import chain, cycle, takewhile
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.test_lag import learned, new
+from tests.test_lag import SMALL, learned, new, soon, texts  # noqa: F401  # soon: for all tests
 
 import bayespa
+from bayespa.corpus import Document
 from bayespa.learning import HERE
+from bayespa.text.stream import learn_stream
 from bayespa.workers import Workers
 
 ray = pytest.importorskip("ray", reason="Ray is not installed, or has no wheel for this Python")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+KILLS = int(os.environ.get("BAYESPA_KILLS", "2"))  # of workers, and half as many of the driver
 KINDS = [("medlda", "class"), ("medhdp", "classes"), ("linear", "number"), ("medlda", "number")]
 
 
@@ -82,25 +85,57 @@ def test_two_machines_of_which_one_is_lost_and_workers_that_are_killed(tmp_path)
             for kind in KINDS[:2]:
                 assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
             with Kills(workers) as kills:
-                for kind in chain(KINDS[1:], takewhile(lambda _: not kills.n, cycle(KINDS))):
-                    assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
+                one_run_with_kills(workers, kills)
             lost = threading.Timer(0.3, cluster.remove_node, [second])
             lost.start()
             for kind in KINDS[:2]:
                 assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
             lost.join()
+            assert workers.n == 1
+            cluster.add_node(num_cpus=4)
+            assert workers.n == 5
+            for kind in KINDS:
+                assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
     finally:
         cluster.shutdown()
 
 
-def corpus(folder):
+def one_run_with_kills(workers, kills):
+    """Learn until enough workers were killed; then the same in this thread. All is counted, and once."""
+    documents = []
+
+    def stream():
+        for i in count():
+            documents.extend(Document(f"{one.content} run{i}", one.label, one.id) for one in texts("class"))
+            yield from documents[-500:]
+            if kills.n >= KILLS:
+                return
+
+    shared, here = new("medlda"), new("medlda")
+    for _ in learn_stream(shared, stream(), every=2000, workers=workers):
+        pass
+    for _ in learn_stream(here, documents, every=2000):
+        pass
+    for model in (shared, here):
+        assert model.estimator.n_documents_seen_ == len(documents)
+        assert model.version == 3 + (len(documents) - 60) // SMALL["batch_size"]  # 60 documents begin
+        counts = model.counts([one.content for one in documents])
+        n_tokens = counts[:, model.estimator.topic_words_].sum()
+        assert model.estimator.topic_sizes_.sum() == pytest.approx(n_tokens)
+    left, right = (model.estimator.posterior_.to_arrays() for model in (shared, here))
+    assert {name: array.tobytes() for name, array in left.items()} == {
+        name: array.tobytes() for name, array in right.items()
+    }
+
+
+def corpus(folder, size=150):
     """Parquet of several row groups, and files of lines beside it; labels are mixed, words are many."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng, paths = np.random.default_rng(0), []
     for part in range(4):
-        label = rng.integers(3, size=150)
+        label = rng.integers(3, size=size)
         rows = [
             {
                 "text": " ".join(f"w{k}x{n}" for n in rng.integers(40, size=15)) + f" own{part}x{i}",
@@ -120,6 +155,10 @@ def corpus(folder):
 
 def command(*arguments):
     return [sys.executable, "-c", "from bayespa.cli import main; main()", *map(str, arguments)]
+
+
+def modified(path):
+    return path.stat().st_mtime_ns if path.exists() else None
 
 
 def run(*arguments):
@@ -142,31 +181,38 @@ def orphans():
 
 
 def test_the_program_with_workers_killed_and_resumed_writes_the_same_model(tmp_path):
-    inputs, before = corpus(tmp_path), orphans()
-    options = ["--batch-size", 10, "--topics", 4, "--set", "first_documents=40"]
+    kills, before = max(1, KILLS // 2), orphans()
+    inputs = corpus(tmp_path, 150 * kills)
+    options = ["--batch-size", 3, "--topics", 4, "--set", "first_documents=40"]
     options += ["--checkpoint-every", 100, "--lag", 8, "--shuffle", 0]
     alone, shared = tmp_path / "alone.bayespa", tmp_path / "shared.bayespa"
     said = run("train", *inputs, "-o", alone, *options, "--workers", 0)
     assert "2.jsonl, line 8" in said.stderr
     checkpoint = shared.with_name(f"{shared.name}.checkpoint")
-    driver = subprocess.Popen(
-        command("train", *inputs, "-o", shared, *options, "--workers", 2), stderr=subprocess.PIPE
-    )
-    while driver.poll() is None and not checkpoint.exists():
-        time.sleep(0.01)
-    driver.kill()
-    driver.communicate()
-    assert checkpoint.exists()
+    moments = random.Random(0)
+    for _ in range(kills):
+        saved = modified(checkpoint)
+        driver = subprocess.Popen(
+            command("train", *inputs, "-o", shared, *options, "--workers", 2, "--resume"),
+            stderr=subprocess.PIPE,
+        )
+        while driver.poll() is None and modified(checkpoint) == saved:
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.0, 0.1))
+        driver.kill()
+        driver.communicate()
+        assert driver.returncode == -signal.SIGKILL
+        assert checkpoint.exists()
     said = run("train", *inputs, "-o", shared, *options, "--workers", 0, "--resume")
     assert "2.jsonl, line 8" in said.stderr
     left, right = (bayespa.load(path) for path in (alone, shared))
     for name, array in left.estimator.posterior_.to_arrays().items():
         assert array.tobytes() == right.estimator.posterior_.to_arrays()[name].tobytes()
-    assert left.run["documents"] == right.run["documents"] == left.estimator.n_documents_seen_ == 600
+    assert left.run["documents"] == right.run["documents"] == left.estimator.n_documents_seen_ == 600 * kills
     assert left.words() == right.words()
     answers = [run("predict", shared, *inputs, *who).stdout for who in ([], ["--workers", 2])]
     assert answers[0] == answers[1]
-    assert len(answers[0].splitlines()) == 600
+    assert len(answers[0].splitlines()) == 600 * kills
     for _ in range(100):
         if set(orphans()) <= set(before):
             break

@@ -151,15 +151,16 @@ class InThisThread:
 
 
 HERE = InThisThread()
+SETTLED = 16  # mini-batches that are learned for each one under way: the first documents teach the most
 
 
 def lag_of(lag: int, index: int) -> int:
-    """Return the lag of mini-batch `index`, from 0: it grows, for the first documents teach the most.
+    """Return the lag of mini-batch `index`, from 0: it grows with what was learned.
 
-    >>> [lag_of(8, index) for index in (0, 7, 8, 31, 32, 1000)]
+    >>> [lag_of(8, index) for index in (0, 31, 32, 127, 128, 1000)]
     [1, 1, 2, 7, 8, 8]
     """
-    return min(lag, max(1, index // 4))
+    return min(lag, max(1, index // SETTLED))
 
 
 @dataclass(frozen=True)
