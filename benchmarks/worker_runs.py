@@ -2,10 +2,10 @@
 
     python -m benchmarks.worker_runs [--documents 60000 600000] [--workers 0 1 2] [--option=--model=medhdp]
 
-The arXiv sample of the package, over and over, in a Parquet file of row groups of 2,000 documents. CPU seconds
-are those of the driver, of the workers, and of all processes with Ray's own. Memory is the most that the driver
-had of its own, and the most that was written to the object store (of Linux: /proc tells). Runs without workers
-have the same lag and no Ray.
+The arXiv sample of the package, over and over, in a Parquet file of row groups of 2,000 documents. CPU
+seconds are those of the driver, of the workers, and of all processes with Ray's own. Memory is the most that
+the driver had of its own, and the most that was written to the object store (of Linux: /proc tells). Runs
+without workers have the same lag and no Ray.
 """
 
 from __future__ import annotations

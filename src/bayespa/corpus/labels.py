@@ -47,8 +47,8 @@ class ClassNames:
 
     def learn(self, labels: Sequence[Label]) -> None:
         """Give numbers to the classes that are new; documents without a label are passed over."""
-        for row, label in enumerate(labels):
-            for name in () if label is None else _names(label, row):
+        for label in dict.fromkeys(labels):
+            for name in () if label is None else _names(label, labels.index(label)):
                 self._codes.setdefault(name, len(self._codes))
 
     def codes(self, labels: Sequence[Label]) -> NDArray[np.int64]:

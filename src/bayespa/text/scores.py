@@ -50,6 +50,14 @@ class Scores:
                 y, error = float(label), float(guess) - float(label)  # type: ignore[arg-type]
                 self._sums += abs(error), error * error, y, y * y
             return
+        if self.target == "class":
+            names = [(str(label), str(guess)) for label, guess in pairs]
+            hits = [label for label, guess in names if label == guess]
+            self._exact += len(hits)
+            self._true.update(label for label, _ in names)
+            self._given.update(guess for _, guess in names)
+            self._hits.update(hits)
+            return
         classes = [(set(_names(label)), set(_names(guess))) for label, guess in pairs]
         self._exact += sum(true == given for true, given in classes)
         # Sorted: in an order that does not hang on hashes.

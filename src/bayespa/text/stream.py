@@ -51,7 +51,7 @@ class StreamRun:
         """Pass over what was learned already, and make sure that it is."""
         checksum = n = 0
         for document in islice(stream, self.documents):
-            checksum, n = _checksum(document, checksum), n + 1
+            checksum, n = _checksum([document], checksum), n + 1
         if (n, checksum) != (self.documents, self.checksum):
             raise ValueError(
                 f"the first {self.documents} documents are not those that the checkpoint was made from; "
@@ -60,18 +60,20 @@ class StreamRun:
 
     def after(self, chunk: list[Document], scores: Scores) -> StreamRun:
         """Return the run when these documents are learned, too."""
-        checksum = self.checksum
-        for document in chunk:
-            checksum = _checksum(document, checksum)
+        checksum = _checksum(chunk, self.checksum)
         return StreamRun(self.documents + len(chunk), checksum, scores, self.started)
 
 
-def _checksum(document: Document, checksum: int) -> int:
-    content = document.content
-    pieces = [content.encode()] if isinstance(content, str) else [part.tobytes() for part in content]
-    for piece in [*pieces, repr(document.label).encode()]:
-        checksum = zlib.crc32(piece, checksum)
-    return checksum
+def _checksum(documents: list[Document], checksum: int) -> int:
+    """Return the checksum of a stream that goes on with these documents."""
+    pieces: list[bytes] = []
+    for content, label, *_ in documents:
+        if isinstance(content, str):
+            pieces.append(content.encode())
+        else:
+            pieces.extend(part.tobytes() for part in content)
+        pieces.append(repr(label).encode())
+    return zlib.crc32(b"".join(pieces), checksum)
 
 
 Batch = tuple[list[Document], Counted]  # documents, and their words

@@ -42,6 +42,8 @@ def plain_label(value: Any) -> Label | int:
     >>> [plain_label(value) for value in (["a", "b"], {"b", "a"}, np.int64(3), 0.5, float("nan"), "")]
     [('a', 'b'), ('a', 'b'), 3, 0.5, None, None]
     """
+    if type(value) is str:  # as most are
+        return value or None
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     if type(value) is int:  # a class, or a number if the others are
         return value
@@ -64,8 +66,8 @@ def target_of(labels: Sequence[Label | int]) -> Target:
 
 def as_target(label: Label | int, target: Target, row: int) -> Label:
     """Return a label in the form of the target."""
-    if label is None:
-        return None
+    if label is None or (target == "class" and type(label) is str):
+        return label
     if isinstance(label, int):
         label = float(label) if target == "number" else str(label)
     if target == "classes" and isinstance(label, str):
