@@ -1,14 +1,15 @@
 """Streams of real brokers: nothing is lost or learned twice, whenever a process is killed."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 from click.testing import CliRunner
 from tests.brokers import Kafka, Nats, Redis
+from tests.children import running
 
 import bayespa
 from bayespa.cli import main
@@ -49,6 +50,14 @@ def path(tmp_path, begun):
     return tmp_path / "m"
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Do not wait between attempts to reach a broker that is not there."""
+    monkeypatch.setattr("bayespa.sources.jetstream.PATIENCE", 0.5)
+    if find_spec("redis"):
+        monkeypatch.setattr("redis.retry.sleep", lambda seconds: None)
+
+
 def update(path, url, *options, code=0):
     found = CliRunner().invoke(main, ["update", str(path), url, *FAST, *options])
     assert found.exit_code == code, found.output
@@ -86,39 +95,37 @@ def test_it_learns_what_a_file_would_teach(brokers, stream, path, tmp_path, begu
     assert {n: a.tobytes() for n, a in one.items()} == {n: a.tobytes() for n, a in other.items()}
 
 
-# Ends itself, as if killed, before or after the file is written for the n-th time.
+# Ends itself, as if killed, before or after the file is written for the third time.
 KILLED = """
-import os, sys
 from bayespa.text import files
-when, n, write = sys.argv.pop(1), int(sys.argv.pop(1)), files.write
+n, write = 0, files.write
 
 def killed(*args):
     global n
-    n -= 1
-    if n == 0 and when == "before":
+    n += 1
+    if n == 3 and {when!r} == "before":
         os.kill(os.getpid(), 9)
     write(*args)
-    if n == 0:
+    if n == 3:
         os.kill(os.getpid(), 9)
 
 files.write = killed
-from bayespa.cli import main
-main()
 """
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(brokers, stream, when, path, begun):
+def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(
+    brokers, stream, when, path, begun, tmp_path
+):
     stream = f"{stream}{when}"
     url, out = f"{brokers.url}/{stream}", f"{brokers.url}/{stream}said"
     if isinstance(brokers, Nats):
         brokers.stream(f"{stream}said")
     brokers.put(stream, RECORDS)
-    command = ["update", str(path), url, *FAST, "--checkpoint-every", "12", "--predictions", out]
-    ended = subprocess.run(
-        [sys.executable, "-c", KILLED, when, "3", *command], capture_output=True, text=True
-    )
-    assert ended.returncode == -9, ended.stderr
+    command = ["update", path, url, *FAST, "--checkpoint-every", "12", "--predictions", out]
+    with running(*command, before=KILLED.format(when=when), said=tmp_path / "said") as process:
+        process.join()
+    assert process.exitcode == -9, (tmp_path / "said").read_text()
     learned = bayespa.load(path).estimator.n_documents_seen_ - 8
     assert learned == (24 if when == "before" else 36)
     update(path, url, "--checkpoint-every", "12", "--predictions", out)
@@ -134,22 +141,19 @@ def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(brokers
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_learns_what_was_read(brokers, stream, number, path, begun):
+def test_an_interrupt_learns_what_was_read(brokers, stream, number, path, begun, tmp_path):
     """It waits for more messages, for ever."""
     stream = f"{stream}{number.name}"
     url = f"{brokers.url}/{stream}"
     brokers.put(stream, RECORDS[:10])
     command = ["update", path, url, "--batch-size", "4", "--jobs", "1", "--checkpoint-every", "4"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from bayespa.cli import main; main()", *map(str, command)],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while bayespa.load(path).estimator.n_documents_seen_ < 8 + 8 and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(number)
-    said = process.communicate()[1]
-    assert process.returncode == 128 + number, said
+    with running(*command, said=tmp_path / "said") as process:
+        while bayespa.load(path).estimator.n_documents_seen_ < 8 + 8 and process.is_alive():
+            time.sleep(0.05)
+        os.kill(process.pid, number)
+        process.join()
+    said = (tmp_path / "said").read_text()
+    assert process.exitcode == 128 + number, said
     assert "interrupted; " in said
     update(path, url)
     cut = path.read_bytes()
@@ -239,14 +243,15 @@ def test_a_document_waits_for_the_next_message(brokers, stream):
         ("redis://me@127.0.0.1:1/papers?password=@/no/such/file", "/no/such/file"),
     ],
 )
+@pytest.mark.usefixtures("impatient")
 def test_what_cannot_be_opened_is_said(url, message, path):
     pytest.importorskip(broker.BROKERS[url.split(":")[0]].package)
     assert message in update(path, url, code=1).stderr
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("kind", [Nats, Redis])
-def test_a_broker_that_goes_away_is_an_error_with_its_name(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr("bayespa.sources.jetstream.PATIENCE", 0.5)
+def test_a_broker_that_goes_away_is_an_error_with_its_name(kind, tmp_path):
     one = kind(tmp_path)
     one.put("papers", RECORDS[:2])
     with open_source(f"{one.url}/papers") as source, open_sink(f"{one.url}/papers") as sink:
@@ -300,6 +305,7 @@ def test_secrets_stay_out_of_names_and_files(tmp_path):
     assert address.name == "kafka://a:1/papers"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_sink_that_nobody_listens_to_is_an_error():
     pytest.importorskip("redis")
     with pytest.raises(ConnectionError, match="does not answer"):

@@ -2,20 +2,19 @@ import csv
 import gzip
 import io
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.children import running
 
 import bayespa as package
 from bayespa.cli import progress
@@ -608,34 +607,6 @@ class TestErrors:
         assert os.listdir(tmp_path) == ["m"]
 
 
-# Children of a process that has imported everything start at once.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["bayespa.cli"])
-
-
-# As text, because a child cannot import this file. A background shell ignores SIGINT, as the program would.
-PROGRAM = """
-import os, signal, sys
-from bayespa.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.stdout = sys.stderr = open(os.devnull, "w")
-sys.stdin = open({stdin!r})
-main({arguments!r})
-"""
-
-
-@contextmanager
-def running(*arguments, stdin=os.devnull):
-    code = PROGRAM.format(arguments=[str(a) for a in arguments], stdin=str(stdin))
-    process = processes.Process(target=exec, args=(code, {}))
-    process.start()
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.join()
-
-
 def crash_command(files, path, *more):
     options = ("--text", "body", "--label", "topic", "--topics", "6", "--batch-size", "32", "--jobs", "1")
     options += ("--set", "first_documents=32")
@@ -750,19 +721,18 @@ class TestCrashes:
         own = tmp_path / "m"
         own.write_bytes(model.read_bytes())
         arguments = {"train": [path, "-o", tmp_path / "new"]}.get(command, [own, path])
-        program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        program += "from bayespa.cli import main; main()"
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, command, *map(str, arguments)], stderr=subprocess.PIPE, text=True
-        )
-        said = process.stderr.readline()
-        assert f"{path}, line 2000000: neither it nor the 1,999,999 lines before it hold anything" in said
-        process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=60)  # all lines would take many minutes
-        assert process.returncode == 130
-        assert "Traceback" not in rest
+        soon = "import bayespa.corpus.texts; bayespa.corpus.texts._SILENT = 20_000"
+        os.mkfifo(tmp_path / "said")
+        with running(command, *arguments, before=soon, said=tmp_path / "said") as process:
+            with open(tmp_path / "said") as said:
+                told = said.readline()
+                assert f"{path}, line 20000: neither it nor the 19,999 lines before it hold anything" in told
+                os.kill(process.pid, signal.SIGINT)
+                assert "Traceback" not in said.read()
+            process.join(60)  # all lines would take many minutes
+            assert process.exitcode == 130
         assert own.read_bytes() == model.read_bytes()
-        assert sorted(os.listdir(tmp_path)) == ["bomb.jsonl.gz", "m"]
+        assert sorted(os.listdir(tmp_path)) == ["bomb.jsonl.gz", "m", "said"]
 
     def test_two_updates_of_one_model_do_not_run_beside_each_other(self, bayespa, files, model, tmp_path):
         path = tmp_path / "m"
