@@ -4,40 +4,47 @@
 
 One interpreter builds for all: an extension module needs the headers of its Python, none of its libraries.
 The package `ziglang` has a C++ compiler for any processor and any version of glibc. Headers are those of
-`python3.N`, if there is one, or of Debian. They are for x86-64 and serve aarch64 too: pyconfig.h differs only
-in what the source of CPython itself asks.
+`python3.N`, if there is one, or of Debian or Ubuntu. They are for x86-64 and serve aarch64 too: pyconfig.h
+differs only in what the source of CPython itself asks.
 """
 
 import argparse
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 GLIBC = "2.28"
 PROCESSORS = ("x86_64", "aarch64")
+# The release of Debian or Ubuntu that has it. Debian's apt knows no keys of Ubuntu: a package, which does not
+# change once a release is out, has this sum.
 PYTHONS = {
-    "3.10": "",
-    "3.11": "bookworm",
-    "3.12": "",
-    "3.13": "trixie",
-    "3.14": "forky",
-}  # Debian's release, if any
+    "3.10": ("jammy", "89246f12cdfb1fac7675bc94d5cc8b9c72320f152e855197668305c73c8588ec"),
+    "3.11": ("bookworm", None),
+    "3.12": ("noble", "f5924a06298ae0689128498276d3a555e02615a4ecfa8f4417d679a097586f35"),
+    "3.13": ("trixie", None),
+    "3.14": ("forky", None),
+}
 LARGEST = 10_000_000  # bytes of a wheel
 ROOT = Path(__file__).resolve().parents[1]
 BUILD, DIST = ROOT / "build" / "wheels", ROOT / "dist"
 
-# zig spells the levels of x86-64 with underscores. These headers come before those that CMake adds, which are
-# of the interpreter that builds.
+# zig spells the levels of x86-64 with underscores. CMake adds the headers of the Python that builds. What
+# does not ask for any is compiled once for all Pythons: zig keeps what it compiled.
 COMPILER = """#!/bin/sh
 for argument; do
     shift
-    case $argument in -march=x86-64-*) argument=-march=x86_64_${{argument##*-}} ;; esac
+    case $argument in
+        -march=x86-64-*) argument=-march=x86_64_${{argument##*-}} ;;
+        "{own_headers}") argument={headers} ;;
+    esac
     set -- "$@" "$argument"
 done
-exec "{python}" -m ziglang c++ -target {processor}-linux-gnu.{glibc} -I"{headers}" -Wno-macro-redefined "$@"
+exec "{python}" -m ziglang c++ -target {processor}-linux-gnu.{glibc} "$@"
 """
 OTHER_TOOL = """#!/bin/sh
 exec "{python}" -m ziglang {name} "$@"
@@ -57,31 +64,46 @@ def headers(version: str) -> Path:
         found = Path(asked.stdout.strip())
         if asked.returncode == 0 and found.joinpath("Python.h").exists():
             return found
-    if PYTHONS[version]:
-        return headers_of_debian(version)
-    sys.exit(f"no headers of Python {version}: install python{version}, or name the versions to build for")
+    return headers_of_package(version)
 
 
-def headers_of_debian(version: str) -> Path:
-    """Return the headers in Debian's package, which apt fetches and checks, without root."""
+def headers_of_package(version: str) -> Path:
+    """Return the headers in the package of Debian or Ubuntu, which apt fetches without root."""
     folder = BUILD / f"python{version}"
     found = folder / "usr" / "include" / f"python{version}"
-    if not found.exists():
-        (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-        ask = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
-        mirror = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()[0]
-        (folder / "sources.list").write_text(f"deb {mirror} {PYTHONS[version]} main\n")
-        places = {"Etc::SourceList": folder / "sources.list", "Etc::SourceParts": "-"}
-        places |= {"State::Lists": folder / "lists", "Cache": folder}
-        settings = [f"-oDir::{name}={place}" for name, place in places.items()]
-        run("apt-get", "-qq", *settings, "update")
-        subprocess.run(
-            ["apt-get", "-qq", *settings, "download", f"libpython{version}-dev"], check=True, cwd=folder
-        )
-        run("dpkg", "-x", next(folder.glob("*.deb")), folder)
-        # In the place of one that asks which processor it is.
-        shutil.copy(next(folder.glob(f"usr/include/*-linux-gnu/python{version}/pyconfig.h")), found)
+    if found.exists():
+        return found
+    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    release, checksum = PYTHONS[version]
+    source = f"deb [trusted=yes] {mirror_of_ubuntu()}" if checksum else f"deb {mirror_of_debian()}"
+    (folder / "sources.list").write_text(f"{source} {release} main\n")
+    places = {"Etc::SourceList": folder / "sources.list", "Etc::SourceParts": "-"}
+    places |= {"State::Lists": folder / "lists", "Cache": folder}
+    apt = ["apt-get", "-qq", "-oAPT::Architecture=amd64", "-oAPT::Sandbox::User=root"]
+    apt += [f"-oDir::{name}={place}" for name, place in places.items()]
+    subprocess.run([*apt, "update"], check=True)
+    subprocess.run([*apt, "download", f"libpython{version}-dev"], check=True, cwd=folder)
+    package = next(folder.glob("*.deb"))
+    if checksum and hashlib.sha256(package.read_bytes()).hexdigest() != checksum:
+        sys.exit(f"{package} is not what it was: its SHA-256 is not {checksum}")
+    run("dpkg", "-x", package, folder)
+    # In the place of one that asks which processor it is.
+    shutil.copy(next(folder.glob(f"usr/include/*-linux-gnu/python{version}/pyconfig.h")), found)
     return found
+
+
+def mirror_of_debian() -> str:
+    """Return the mirror of Debian that this machine uses."""
+    ask = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
+    return subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()[0]
+
+
+def mirror_of_ubuntu() -> str:
+    """Return the mirror of Ubuntu that debootstrap uses."""
+    script = Path("/usr/share/debootstrap/scripts/jammy")
+    if not script.exists():
+        sys.exit("headers of Python 3.10 and 3.12 need debootstrap: sudo apt-get install debootstrap")
+    return re.search(r"default_mirror (http://archive\S+)", script.read_text())[1]
 
 
 def build(version: str, processor: str) -> Path:
@@ -89,7 +111,8 @@ def build(version: str, processor: str) -> Path:
     folder = BUILD / f"{version}-{processor}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    values = {"python": sys.executable, "processor": processor, "glibc": GLIBC, "headers": headers(version)}
+    values = {"python": sys.executable, "processor": processor, "glibc": GLIBC}
+    values |= {"own_headers": sysconfig.get_path("include"), "headers": headers(version)}
     for name, script in {"c++": COMPILER, "ar": OTHER_TOOL, "ranlib": OTHER_TOOL}.items():
         (folder / name).write_text(script.format(name=name, **values))
         (folder / name).chmod(0o755)
