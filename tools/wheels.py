@@ -8,7 +8,6 @@ The package `ziglang` has a C++ compiler for any processor and any version of gl
 differs only in what the source of CPython itself asks.
 """
 
-import argparse
 import hashlib
 import os
 import re
@@ -156,9 +155,9 @@ def release(version: str, processor: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("only", nargs="*", choices=[*PYTHONS, *PROCESSORS], metavar="PYTHON or PROCESSOR")
-    only = parser.parse_args().only or [*PYTHONS, *PROCESSORS]
-    for processor in [name for name in PROCESSORS if name in only] or PROCESSORS:
-        for version in [name for name in PYTHONS if name in only] or PYTHONS:
+    wanted = sys.argv[1:] or [*PYTHONS, *PROCESSORS]
+    if unknown := set(wanted) - {*PYTHONS, *PROCESSORS}:
+        sys.exit(f"{', '.join(sorted(unknown))}: not one of {', '.join([*PYTHONS, *PROCESSORS])}")
+    for processor in [name for name in PROCESSORS if name in wanted] or PROCESSORS:
+        for version in [name for name in PYTHONS if name in wanted] or PYTHONS:
             release(version, processor)
