@@ -8,6 +8,7 @@ import experiments.suite.__main__ as suite
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from experiments.forgetting import ordered, weighed
 from experiments.mixing import distance, forced, noise, posterior
 from experiments.quality.splits import split
 from experiments.review import Plan
@@ -219,3 +220,24 @@ def test_study_of_reviews():
     found = reviewed(texts[:400], labels[:400], 0, Plan(labelled=100, passing=40, reviewed=4, judged=60))
     assert set(found.after) == {"the queue", "at random"}
     assert all(0.1 < accuracy < 1.0 for accuracy in found.after.values())
+
+
+def test_streams_that_change_change_half_of_their_labels_only():
+    labels = [*"abcabc"] * 10
+    stream = corpora.Task(
+        "", corpora.Documents([*"xyzxyz"] * 10, labels, timed=True), corpora.Documents([], [])
+    )
+    shuffled, swapped = (ordered(stream, order, 0).train for order in ("shuffled", "swapped"))
+    assert shuffled.texts == swapped.texts
+    assert shuffled.labels[:30] == swapped.labels[:30]
+    pairs = set(zip(shuffled.labels[30:], swapped.labels[30:], strict=True))
+    assert len(pairs) == 3
+    assert sum(before == after for before, after in pairs) == 1
+
+
+def test_models_are_weighed_by_what_they_said_before():
+    y = np.zeros(3 * 256, np.int64)
+    good, bad = np.tile([0.9, 0.1], (len(y), 1)), np.tile([0.2, 0.8], (len(y), 1))
+    together = weighed(np.array([good, bad]), y)
+    assert together[0] == pytest.approx([0.55, 0.45])
+    assert together[-1] == pytest.approx([0.9, 0.1])

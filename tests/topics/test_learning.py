@@ -126,6 +126,13 @@ def test_learns_targets(regressor, corpus, parameters):
     assert model.fit(corpus.X, y[:700, 1]).predict(corpus.X_test).shape == (200,)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_mini_batch_may_have_a_document_of_each_class(classifier, corpus):
+    names = [f"class {i}" for i in range(25)]
+    model = classifier().partial_fit(corpus.X[:25], names, classes=names)
+    assert list(model.classes_) == sorted(names)
+
+
 def test_partial_fit_is_one_pass_in_order(classifier, corpus, state):
     """`fit` in a given order, mini-batches by hand and one call of `partial_fit` are the same rounds."""
     whole = classifier().partial_fit(corpus.X, corpus.y, classes=[0, 1, 2])

@@ -310,7 +310,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc] 
         learned: Any = None if fresh else self._learned
         self._check_parameters(learned)
         features, rows, y = self._labelled(X, y, learned)
-        check_classification_targets(y)
+        if y.dtype.kind not in "biuU":  # as of classes scikit-learn warns of small batches
+            check_classification_targets(y)
         known = _known_classes(y, None if fresh else learned.classes, classes)
         if learned is None:
             learned = self._start(features, rows.bias, known)

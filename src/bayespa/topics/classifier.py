@@ -196,7 +196,7 @@ def _values(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
     values: NDArray[Any] = column_or_1d(y, warn=True)[known.ravel()]
     if values.dtype.kind == "O" and len(values):
         values = np.array(values.tolist())
-    if len(values) and values.dtype.kind != "U":  # texts are classes
+    if len(values) and values.dtype.kind not in "biuU":  # as of classes scikit-learn warns of small batches
         check_classification_targets(values)
     return values
 
