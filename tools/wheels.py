@@ -10,11 +10,13 @@ differs only in what the source of CPython itself asks.
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 GLIBC = "2.28"
@@ -39,7 +41,7 @@ for argument; do
     shift
     case $argument in
         -march=x86-64-*) argument=-march=x86_64_${{argument##*-}} ;;
-        "{own_headers}") argument={headers} ;;
+        *"{own_headers}") argument=${{argument%"{own_headers}"}}{headers} ;;
     esac
     set -- "$@" "$argument"
 done
@@ -55,13 +57,19 @@ def run(*command: object, **environment: str) -> None:
     subprocess.run([str(part) for part in command], env={**os.environ, **environment}, check=True, cwd=ROOT)
 
 
+def interpreter(version: str) -> str | None:
+    """Return Python of a version, if this machine has it."""
+    found = shutil.which(f"python{version}")
+    return found if found and subprocess.run([found, "-V"], capture_output=True).returncode == 0 else None
+
+
 def headers(version: str) -> Path:
     """Return the folder with Python.h of a version of Python."""
-    tell = "import sysconfig; print(sysconfig.get_path('include'))"
-    if shutil.which(f"python{version}"):
-        asked = subprocess.run([f"python{version}", "-c", tell], capture_output=True, text=True)
+    if python := interpreter(version):
+        tell = "import sysconfig; print(sysconfig.get_path('include'))"
+        asked = subprocess.run([python, "-c", tell], capture_output=True, text=True, check=True)
         found = Path(asked.stdout.strip())
-        if asked.returncode == 0 and found.joinpath("Python.h").exists():
+        if found.joinpath("Python.h").exists():
             return found
     return headers_of_package(version)
 
@@ -146,6 +154,10 @@ def release(version: str, processor: str) -> None:
         sys.exit(f"{wheel.name} does not run with glibc {GLIBC}")
     tag = f"--platform-tag=manylinux_{GLIBC.replace('.', '_')}_{processor}"
     run(sys.executable, "-m", "wheel", "tags", tag, "--remove", wheel)
+    if processor == platform.machine() and (python := interpreter(version)):
+        with zipfile.ZipFile(next(wheel.parent.glob("*.whl"))) as content:
+            content.extractall(wheel.parent / "content")
+        run(python, "-c", "import bayespa._native", PYTHONPATH=str(wheel.parent / "content"))
     DIST.mkdir(exist_ok=True)
     done = Path(shutil.copy(next(wheel.parent.glob("*.whl")), DIST))
     size = done.stat().st_size
