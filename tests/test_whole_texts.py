@@ -209,6 +209,7 @@ class Run:
 def test_a_stream_goes_on_from_its_checkpoint_and_from_the_model(kind, ahead, bytecodes, tmp_path):
     """Wherever it is cut, both are whole; gone on with, each has the bits of a run that was never cut."""
     path, checkpoint = tmp_path / "m", tmp_path / "checkpoint"
+    Run(new(kind), checkpoint, ahead)()  # imports what is imported late
     model, watch = new(kind), Injector(bytecodes=bytecodes, only=OF_TEXTS if bytecodes else None)
     watch.run(Run(model, checkpoint, ahead))
     done = content(model, path)

@@ -50,6 +50,7 @@ def saved(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda descriptor: None)  # many files that need not last
 
     def saved(model):
+        (tmp_path / "model").unlink(missing_ok=True)  # a file that replaces another is written to the disk
         bayespa.save(model, tmp_path / "model")
         return (tmp_path / "model").read_bytes()
 
