@@ -18,7 +18,7 @@ from scipy import sparse
 
 from bayespa import MedHDPClassifier, MedLDAClassifier
 from bayespa.cli import main
-from bayespa.reproduce import EXPERIMENTS, figure_4, table_1
+from bayespa.reproduce import EXPERIMENTS, figure_4, figure_regret, table_1
 from bayespa.reproduce.cells import Cell, Point, Run, code
 from bayespa.reproduce.data import LOADERS, load
 from bayespa.reproduce.drawing import MARKERS, OKABE_ITO, style_of
@@ -305,6 +305,20 @@ def test_batch_sizes_are_judged_by_the_time_to_converge(monkeypatch):
     assert "The fastest is 64." in medium.ours
     assert (medium.holds, single.holds, batch.holds) == (True, True, True)
     assert "to be as accurate: 18.0" in batch.ours  # 27 s, where the first pass of 256 took 1.5 s to 0.7
+
+
+def test_the_bound_on_the_regret_is_kept():
+    plan = Plan(quick=True, seeds=range(2), documents=100)
+    runs = Runs(map(run, figure_regret.cells(plan)))
+    judged = {claim.paper: claim.holds for claim in figure_regret.claims(runs)}
+    assert len(judged) == 8
+    assert all(holds for said, holds in judged.items() if said.startswith("[PA-6]"))
+    for one in runs.of("Gibbs, Gaussian").pairs(runs.of("Gibbs, exact")):
+        gaussian, exact = ([point.objective for point in run.points] for run in one)
+        assert gaussian == pytest.approx(exact, abs=0.1)
+    # A learner that pays more than that is found out.
+    far = [replace(one, points=tuple(replace(p, objective=1.1) for p in one.points)) for one in runs]
+    assert not any(claim.holds for claim in figure_regret.claims(Runs(far)))
 
 
 def test_methods_are_told_apart_by_colour_and_by_marker():

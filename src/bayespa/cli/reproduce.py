@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-WHAT = ("figure-1", "figure-2", "figure-3", "figure-4", "table-1", "figure-5", "figure-6")
+WHAT = ("figure-1", "figure-2", "figure-3", "figure-4", "table-1", "figure-5", "figure-6", "regret")
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 

@@ -9,9 +9,10 @@ from bayespa.reproduce.figure_2 import FIGURE_2, FIGURE_3
 from bayespa.reproduce.figure_4 import FIGURE_4
 from bayespa.reproduce.figure_5 import FIGURE_5
 from bayespa.reproduce.figure_6 import FIGURE_6
+from bayespa.reproduce.figure_regret import REGRET
 from bayespa.reproduce.table_1 import TABLE_1
 
 EXPERIMENTS = {
     experiment.name: experiment
-    for experiment in (FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, TABLE_1, FIGURE_5, FIGURE_6)
+    for experiment in (FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, TABLE_1, FIGURE_5, FIGURE_6, REGRET)
 }

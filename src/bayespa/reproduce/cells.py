@@ -17,7 +17,7 @@ import bayespa
 from bayespa import _native
 
 SHOW = {"cli", "inspect", "reproduce"}  # parts of the package that show what others compute,
-RUN = {"data.py", "methods.py", "trial.py"}  # but for these of the last
+RUN = {"data.py", "methods.py", "regret.py", "trial.py"}  # but for these of the last
 
 
 @lru_cache(maxsize=1)

@@ -115,6 +115,7 @@ TITLES = {
     "arxiv": "arXiv abstracts",
     "wiki": "Wikipedia, the authors' sample",
     "generated": "generated, of Wikipedia's shape",
+    "adversary": "adversary",
 }
 
 
