@@ -10,7 +10,7 @@ import bayespa
 from bayespa import MedHDPClassifier, MedLDAClassifier, TextModel, learning
 from bayespa.corpus import Document
 from bayespa.datasets import make_topic_corpus
-from bayespa.learning import HERE, Done, State, Step, lag_of, rounds
+from bayespa.learning import HERE, Done, State, Step, lag_of, level, rounds
 from bayespa.posteriors import Dirichlet, Joint
 from bayespa.text.stream import learn_stream
 from bayespa.topics.regressor import Numbers
@@ -57,7 +57,9 @@ class Seen:
 def test_a_mini_batch_is_proposed_under_the_version_that_its_lag_says(lag):
     model = Seen()
     *_, last = rounds(model, State(Dirichlet([[0.0]])), range(50), lag=lag)
-    assert model.under == [(b, b + 1 - lag_of(lag, b)) for b in range(50)]
+    rest = [max(p for p in range(b + 1) if level(lag, p)) for b in range(50)]  # since when none was under way
+    assert model.under == [(b, max(b + 1 - lag_of(lag, b), rest[b])) for b in range(50)]
+    assert max(b - version for b, version in model.under) == lag_of(lag, 49) - 1
     assert last.state.posterior.concentration == 50.0
     assert (last.state.version, last.state.n_steps, last.n_examples) == (50, 50, 50)
 
@@ -164,8 +166,8 @@ def new(kind):
     return TextModel(kind, **SMALL, **({"n_topics": 4} if kind == "medlda" else {}))
 
 
-def learned(model, target, workers=HERE):
-    for _ in learn_stream(model, texts(target), every=150, workers=workers):
+def learned(model, target, workers=HERE, **options):
+    for _ in learn_stream(model, texts(target), workers=workers, **{"every": 150, **options}):
         pass
     return model
 
@@ -184,7 +186,7 @@ def test_a_stream_with_new_words_and_classes_has_the_same_bits(kind, target, tmp
 
 def test_a_run_that_broke_off_goes_on_to_the_same_bits(tmp_path):
     """From a checkpoint, at which nothing is under way; what was learned behind it is learned again."""
-    whole = learned(new("medlda"), "class")
+    whole = learned(new("medlda"), "class", every=10_000)
     path = tmp_path / "model.bayespa"
     model = new("medlda")
     stream = learn_stream(model, texts("class"), every=150, checkpoint=lambda run: bayespa.save(model, path))
@@ -214,9 +216,13 @@ def test_a_step_that_fails_names_its_documents_and_all_before_it_is_learned():
     assert model.estimator.n_documents_seen_ == runs[-1]
 
 
-def test_a_clock_must_not_decide_what_is_learned():
-    with pytest.raises(ValueError, match="with a lag of 8"):
-        list(learn_stream(TextModel(lag=8), texts("class"), seconds=1.0))
+def test_neither_checkpoints_nor_a_clock_decide_what_is_learned():
+    known = facts(learned(new("medlda"), "class").estimator)
+    for options in ({"every": 1}, {"every": 10_000}, {"every": 10_000, "seconds": 1e-6}):
+        runs = []
+        model = learned(new("medlda"), "class", checkpoint=runs.append, **options)
+        assert facts(model.estimator) == known
+        assert bool(runs) == (options != {"every": 10_000})
 
 
 @pytest.mark.parametrize("lag", [0, 2.5, None])

@@ -184,7 +184,7 @@ def test_the_program_with_workers_killed_and_resumed_writes_the_same_model(tmp_p
     kills, before = max(1, KILLS // 2), orphans()
     inputs = corpus(tmp_path, 150 * kills)
     options = ["--batch-size", 3, "--topics", 4, "--set", "first_documents=40"]
-    options += ["--checkpoint-every", 100, "--lag", 8, "--shuffle", 0]
+    options += ["--lag", 8, "--shuffle", 0]
     alone, shared = tmp_path / "alone.bayespa", tmp_path / "shared.bayespa"
     said = run("train", *inputs, "-o", alone, *options, "--workers", 0)
     assert "2.jsonl, line 8" in said.stderr
@@ -192,9 +192,9 @@ def test_the_program_with_workers_killed_and_resumed_writes_the_same_model(tmp_p
     moments = random.Random(0)
     for _ in range(kills):
         saved = modified(checkpoint)
+        again = ["--checkpoint-every", moments.randrange(50, 150), "--workers", 2, "--resume"]
         driver = subprocess.Popen(
-            command("train", *inputs, "-o", shared, *options, "--workers", 2, "--resume"),
-            stderr=subprocess.PIPE,
+            command("train", *inputs, "-o", shared, *options, *again), stderr=subprocess.PIPE
         )
         while driver.poll() is None and modified(checkpoint) == saved:
             time.sleep(0.01)

@@ -9,7 +9,8 @@ statistics, and all of it is in this file. To learn a model of your own, write a
 **A lag** lets several mini-batches be learned at once. With a lag of L, mini-batch b is proposed under the
 posterior that has the mini-batches up to b - L, and statistics are added in the order of b. The lag is a part
 of the model: whoever computes the proposals, in whatever order and how often, the bits are the same. With a
-lag of 1 there is one proposal at a time. See `Flight`.
+lag of 1 there is one proposal at a time. Now and then nothing is under way (`level`), for checkpoints. See
+`Flight`.
 """
 
 from __future__ import annotations
@@ -163,6 +164,19 @@ def lag_of(lag: int, index: int) -> int:
     return min(lag, max(1, index // SETTLED))
 
 
+def level(lag: int, index: int) -> bool:
+    """Return whether nothing is under way when mini-batch `index` begins: a checkpoint then changes nothing.
+
+    So it is while the lag is 1, and then after every `SETTLED` times as many mini-batches as it is, or as the
+    next lower power of two.
+
+    >>> [index for index in range(28, 700) if level(8, index)]
+    [28, 29, 30, 31, 32, 64, 128, 256, 384, 512, 640]
+    """
+    now = lag_of(lag, index)
+    return now == 1 or index % (SETTLED << (now.bit_length() - 1)) == 0
+
+
 @dataclass(frozen=True)
 class _Proposed:
     """A step that is being computed."""
@@ -194,7 +208,8 @@ class Flight(Generic[P]):
 
     def room(self, version: int) -> bool:
         """Return whether the next mini-batch may be launched now that so many were added."""
-        return len(self._steps) < lag_of(self._lag, version + len(self._steps))
+        n, index = len(self._steps), version + len(self._steps)
+        return n == 0 or (n < lag_of(self._lag, index) and not level(self._lag, index))
 
     def launch(
         self,

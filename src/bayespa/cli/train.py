@@ -43,7 +43,8 @@ _LEARNING = (
         default=50_000,
         show_default=True,
         metavar="N",
-        help="Save after each N documents, so that a crash loses no more.",
+        help="Save after each N documents, so that a crash loses no more; with a lag of L, when 16 L "
+        "mini-batches are complete.",
     ),
     click.option(
         "--checkpoint-seconds",
@@ -214,7 +215,6 @@ def train(
         "class-weight": class_weight,
         "batch-size": batch_size,
         "lag": lag,
-        **({} if lag is None else {"checkpoint-every": checkpoint_every}),  # then the result depends on it
         "shuffle": buffer,
         "seed": seed,
         "set": settings,
@@ -242,8 +242,7 @@ def train(
                 parameters["lag"] = lag
             words = None if start.bags(inputs, source.format) else (stop_words, min_count, max_words, ngrams)
             model = start.new_model(kind, source, classes, parameters, words)
-        every = started.get("checkpoint-every", checkpoint_every)
-        job = Job(model, source, path, checkpoint, every, seconds, started)
+        job = Job(model, source, path, checkpoint, checkpoint_every, seconds, started)
         with hired(workers, address) as helpers:
             documents = start.mixed(source.documents(inputs, helpers), started)
             job.run(inputs, documents, started["batch-size"], as_json, workers=helpers)
@@ -353,7 +352,6 @@ def update(
             "inputs": list(inputs),
             "batch-size": batch_size,
             "lag": lag,
-            **({} if lag is None else {"checkpoint-every": checkpoint_every}),
             "shuffle": buffer,
             "seed": seed,
             **source.described(),
@@ -372,8 +370,7 @@ def update(
             look = source.look(inputs) if buffer is None else None
             started["mix"] = start.mixing(look, inputs, buffer)
         seconds = _SECONDS if stream and seconds is None else seconds
-        every = started.get("checkpoint-every", checkpoint_every)
-        job = Job(model, source, target, checkpoint, every, seconds, started)
+        job = Job(model, source, target, checkpoint, checkpoint_every, seconds, started)
         with hired(workers, address) as helpers:
             documents = start.mixed(source.documents(inputs, helpers), started)
             job.run(inputs, documents, started["batch-size"], as_json, keep_rest=stream, workers=helpers)

@@ -15,7 +15,7 @@ from typing import Any
 
 from bayespa.checks import require_number
 from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
-from bayespa.learning import HERE, Executor, Feed, Flight
+from bayespa.learning import HERE, Executor, Feed, Flight, level
 from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.model import Counted, Launched, Recorder, TextModel
 from bayespa.text.scores import MAIN, Scores
@@ -112,11 +112,13 @@ def learn_stream(
     keep_rest : bool
         Whether an interrupt learns an incomplete mini-batch first: for streams that cannot be read again.
     checkpoint : callable
-        Called with the run after each `every` documents, when model and vocabulary can be saved together.
+        Called with the run after each `every` documents, when model and vocabulary can be saved together and,
+        with a lag, nothing is under way (see `bayespa.learning.level`). It changes nothing that is learned.
     every : int
     seconds : float, optional
         Call `checkpoint` when so many seconds have passed since it was called last and something was learned,
-        too, even while the stream is waited for. Then the main thread has to run this.
+        too, even while the stream is waited for, unless the model has a lag. Then the main thread has to run
+        this.
     problems : Problems, optional
         Takes documents that cannot be learned, such as those whose label is not of the kind that the others
         have: they are left out. By default the first one raises `MalformedInput`.
@@ -124,8 +126,6 @@ def learn_stream(
         Plain data that describe how the run was started, to be kept with it.
     workers : Executor
         Whoever computes steps. If the model has a `lag` above 1, so many mini-batches are under way at once.
-        All have landed where `checkpoint` is called: the result then depends on `every`, and `seconds` must
-        be None.
     sought : bool
         Whether the documents of the model's run were passed over already: a broker's stream was sought.
     tell : callable
@@ -153,11 +153,6 @@ def learn_stream(
     (4000, True)
     """
     interrupts, lag = interrupts or Interrupts(), model.lag
-    if lag > 1 and seconds is not None:
-        raise ValueError(
-            f"with a lag of {lag}, what is learned depends on where checkpoints are made; a clock must not "
-            "decide on that: leave out seconds, and use every"
-        )
     run = StreamRun(0, 0, None, started) if model.run is None else StreamRun.from_state(model.run)
     counter = model.take_back()
     stream = _sound(model, documents, problems)
@@ -193,7 +188,7 @@ def learn_stream(
         return after
 
     try:
-        with interrupts.meanwhile(save, seconds), closing(batches):
+        with interrupts.meanwhile(save, None if lag > 1 else seconds), closing(batches):
             source = Feed(batches)
             while source.more():
                 chunk, counted = source.take()
@@ -211,10 +206,10 @@ def learn_stream(
                     for begin, end in pairwise([*edges, len(chunk)]):
                         run = learn_batch(model, chunk[begin:end], counted[begin:end], run, workers=workers)
                 due = since >= every or (seconds is not None and time.monotonic() - saved >= seconds)
-                while waiting and (due or not flight.room(model.version)):
+                while waiting and not flight.room(model.version):
                     run = land()
                     yield run
-                if due:
+                if due and not waiting and level(lag, model.version):
                     save()
                 if not several:
                     yield run
