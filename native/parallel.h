@@ -8,11 +8,15 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace bayespa {
+
+// The most threads of a call, whatever it asks for: a process that has one processor of many to itself lowers it.
+inline std::atomic<int> most_threads{std::numeric_limits<int>::max()};
 
 // Calls work(shard) once for every shard in [0, n_shards). If any throw, the exception of the lowest such shard is
 // thrown again in the caller: shards start in order and finish what they started, so any number of threads finds it.
@@ -36,7 +40,7 @@ void parallel_for(int n_shards, int n_threads, Work&& work) {
       }
     }
   };
-  const int n_helpers = std::max(0, std::min(n_threads, n_shards) - 1);
+  const int n_helpers = std::max(0, std::min({n_threads, n_shards, most_threads.load()}) - 1);
   std::vector<std::thread> helpers;
   helpers.reserve(n_helpers);
   try {

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bayespa import _native
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -127,7 +129,8 @@ class _Call:
 
 
 def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, str, float]:
-    """Call a function on a worker; return which one it was, too, and how long it took."""
+    """Call a function on a worker, in one thread; return which one it was, too, and how long it took."""
+    _native.limit_threads(1)
     begin = time.process_time()
     value = function(*arguments)
     return value, f"{socket.gethostname()}:{os.getpid()}", time.process_time() - begin

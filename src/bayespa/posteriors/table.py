@@ -163,7 +163,7 @@ class Table:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _owned, (np.array(self.array, order="C"),)
+        return _owned, (self.array,)
 
 
 _NO_LEDGER = new_ledger(0)

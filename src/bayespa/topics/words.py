@@ -44,7 +44,7 @@ class Words:
         """Return the weights (T, 1 + W), and counts (1, 1 + W) of documents: all, and with each word."""
         return {
             "words": Gaussian.prior(n_tasks, 1 + n_words, self.scale, structure="diagonal"),
-            "documents": Tally.unchecked(np.ones((1, 1 + n_words))),
+            "documents": Tally.unchecked(np.broadcast_to(1.0, (1, 1 + n_words))),
         }
 
     def grown(
