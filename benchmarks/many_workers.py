@@ -1,14 +1,24 @@
 """How far one driver carries: the costs of a mini-batch, and a simulation of many workers with them.
 
-    python -m benchmarks.many_workers [--batch-sizes 256 1024] [--documents 4000]
+    python -m benchmarks.many_workers [--batch-sizes 256 1024 4096] [--batches 24]
 
-MedLDA of 40 topics with words beside them, on the arXiv sample of the package (20 labels). Costs are seconds
-of CPU time of this process, one thread: what the driver does for a mini-batch (count its words, take the rows
-it needs, pack them; unpack what comes back, learn words and calibration in order, add), and what a worker
-does (unpack, sample, pack). The simulation is one of discrete events: the driver does one thing at a time,
-launches mini-batch b when b - L(b) are added, and waits for the oldest; a worker takes the next mini-batch
-when it is free. Packed bytes travel at a gigabyte a second. `owners` are processes among which the tasks of
-words are dealt, and `count` says who counts words.
+MedLDA of 40 topics with words beside them, on the arXiv sample of the package (20 labels), over and over.
+`learn_stream` learns it with an executor that packs what goes to a worker and comes back. Costs are seconds
+of CPU time of one thread, for a mini-batch:
+
+read    the driver's second thread: documents, and their words counted
+labels  the driver's first thread: labels, checks, scores, all that is not named here
+margins calibration, in order
+rows    rows of topics taken, packed, unpacked and added, and room for new words
+words   weights of words, in order
+work    a worker's: unpack, sample, pack
+
+The simulation is one of discrete events. A thread of the driver does one thing at a time; it launches
+mini-batch b when b - L are added, and waits for the oldest. A worker takes the next mini-batch when it is
+free. Packed bytes travel at a gigabyte a second to and from each worker. The means, each with those before
+it: `owners`, 20 threads or processes among which the tasks of words are dealt; `adders`, 16 that have a part
+of the columns of topics each; `documents`, workers that hand over mini-batches counted, with their labels
+encoded, so that what is left of `labels` is what a mini-batch of 16 documents costs.
 """
 
 from __future__ import annotations
@@ -19,123 +29,164 @@ import pickle
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
+from itertools import cycle, islice
 from typing import Any
 
-import numpy as np
-
-from bayespa import TextModel
+from bayespa import TextModel, learning
+from bayespa.corpus import Document
 from bayespa.datasets import load_arxiv_sample
-from bayespa.learning import apply
-from bayespa.topics.documents import Corpus
+from bayespa.text import stream
+from bayespa.topics.calibration import Calibration
+from bayespa.topics.model import Model
+from bayespa.topics.words import Words
 
 BYTES_A_SECOND = 1e9
-SECONDS: dict[str, list[float]] = defaultdict(list)
-
-
-def timed(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    begin = time.process_time()
-    value = function(*arguments)
-    SECONDS[name].append(time.process_time() - begin)
-    return value
+OWNERS, ADDERS = 20, 16
+SECONDS: dict[str, float] = defaultdict(float)
 
 
 @dataclass(frozen=True)
 class Costs:
     """Seconds and bytes of a mini-batch."""
 
-    count: float
-    launch: float
+    read: float
+    labels: float
+    margins: float
+    rows: float
+    words: float
     work: float
-    topics_in_order: float  # unpack, calibrate and add
-    words_in_order: float
     n_bytes: float
 
+    @property
+    def driver(self) -> float:
+        """Of the thread that is busiest."""
+        return max(self.read, self.labels + self.margins + self.rows + self.words)
 
-def measured(batch_size: int, n_documents: int) -> Costs:
-    """Learn a stream by hand, and return the mean costs of its last mini-batches."""
-    SECONDS.clear()
+    @property
+    def worker(self) -> float:
+        """Of a worker, with its share of the way."""
+        return self.work + self.n_bytes / BYTES_A_SECOND
+
+    def means(self, least: float) -> dict[str, Costs]:
+        """Return the costs with each of the means, and with all before it."""
+        owners = replace(self, words=self.words / OWNERS)
+        adders = replace(owners, rows=self.rows / ADDERS)
+        work = self.work + self.read + self.labels - least
+        documents = replace(adders, read=0.0, labels=least, work=work)
+        return {"as it is": self, "owners": owners, "adders": adders, "documents": documents}
+
+
+def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, whose CPU time is added up under a name."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        begin = time.thread_time()
+        try:
+            return function(*arguments, **options)
+        finally:
+            SECONDS[name] += time.thread_time() - begin
+
+    return call
+
+
+class Packing:
+    """An executor in this thread that packs what would travel."""
+
+    def __init__(self) -> None:
+        self.n_bytes = 0
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Packed:
+        """Compute at once; unpack when the result is asked for."""
+        packed = timed("rows", pickle.dumps)((function, arguments), 5)
+        back = timed("work", _worked)(packed)
+        self.n_bytes += len(packed) + len(back)
+        return Packed(back)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed result."""
+
+    value: bytes
+
+    def result(self) -> Any:
+        """Unpack it."""
+        return timed("rows", pickle.loads)(self.value)
+
+
+def _worked(packed: bytes) -> bytes:
+    function, arguments = pickle.loads(packed)
+    return pickle.dumps(function(*arguments), 5)
+
+
+def measured(batch_size: int, n_batches: int) -> Costs:
+    """Learn a stream, and return the mean costs of its last mini-batches."""
     papers = load_arxiv_sample(subset="train")
-    labels = [own[0] for own in papers.labels]
-    model = TextModel(n_topics=40, batch_size=batch_size, random_state=0, n_jobs=1)
-    first = n_documents // 2
-    model.learn(papers.data[:first], labels[:first])
-    learned = model.estimator._learned
-    names = {name: i for i, name in enumerate(learned.meaning.names)}
-    state, step_model, n_bytes = learned.state, learned.model, []
-    for begin in range(first, n_documents - batch_size + 1, batch_size):
-        texts = papers.data[begin : begin + batch_size]
-        counts = timed("count", model.counts, texts)
-        y = np.full((batch_size, step_model.n_tasks), -1.0, np.float32)
-        for row, label in enumerate(labels[begin : begin + batch_size]):
-            y[row, names[label]] = 1.0
-        corpus = Corpus.of(model.features(counts), name="a benchmark").with_topical(learned.features.topical)
-        batch = timed("launch", corpus.batch, np.arange(batch_size), y)
-        needed = timed("launch", step_model.near, state.posterior, batch)
-        packed = timed("launch", pickle.dumps, needed, 5)
-        near, own = timed("work", pickle.loads, packed)
-        found = timed("work", step_model.propose, near, own, state.n_steps)
-        back = timed("work", pickle.dumps, found, 5)
-        n_bytes.append(len(packed) + len(back))
-        found = timed("in order", pickle.loads, back)
-        timed("words", step_model.words.propose, state.posterior, batch, found.margin)
-        step = timed("in order", step_model.finish, state.posterior, batch, found, state.n_steps)
-        state = timed("in order", apply, state, step)
-        timed("in order", state.posterior["topics"].totals)  # what was added is settled when it is read
-    n = len(SECONDS["count"])
-    mean = {name: sum(values) / n for name, values in SECONDS.items()}
+    labelled = cycle(zip(papers.data, papers.labels, strict=True))
+    first = 4096 + 8 * batch_size  # the words of the sample are known then
+    documents = (Document(text, own[0], "") for text, own in islice(labelled, first + n_batches * batch_size))
+    model = TextModel(n_topics=40, batch_size=batch_size, lag=8, random_state=0, n_jobs=1)
+    packing, learned, begin = Packing(), 0, (0.0, 0.0)
+    for run in stream.learn_stream(model, documents, workers=packing):
+        if run.documents <= first:
+            SECONDS.clear()
+            learned, packing.n_bytes, begin = run.documents, 0, (time.thread_time(), time.process_time())
+    n = (run.documents - learned) / batch_size
+    main, both = time.thread_time() - begin[0], time.process_time() - begin[1]
+    named = {name: SECONDS[name] / n for name in ("margins", "rows", "words", "work")}
     return Costs(
-        mean["count"],
-        mean["launch"],
-        mean["work"],
-        mean["in order"] - mean["words"],
-        mean["words"],
-        float(np.mean(n_bytes)),
+        read=(both - main) / n, labels=main / n - sum(named.values()), n_bytes=packing.n_bytes / n, **named
     )
 
 
-def simulated(costs: Costs, n_workers: int, lag: int, *, owners: int = 1, driver_counts: bool = True) -> Any:
+def simulated(costs: Costs, n_workers: int, lag: int) -> tuple[float, float, float]:
     """Return mini-batches a second in the long run, and how much of the time driver and workers are busy."""
-    launch = costs.launch + (costs.count if driver_counts else 0.0)
-    work = costs.work + (0.0 if driver_counts else costs.count) + costs.n_bytes / BYTES_A_SECOND
-    land = costs.topics_in_order + costs.words_in_order / owners
+    launch = 0.5 * (costs.labels + costs.rows)
+    land = launch + costs.margins + costs.words
     free, ready, clock, busy, landed = [0.0] * n_workers, dict[int, float](), 0.0, 0.0, 0
-    n = 40 * max(n_workers, lag)
-    for b in range(n):
+    for b in range(40 * max(n_workers, lag)):
         while b - landed >= lag:  # it has grown
             clock, landed = max(clock, ready.pop(landed)) + land, landed + 1
             busy += land
-        clock += launch
+        clock = max(clock, b * costs.read) + launch
         busy += launch
         start = max(clock, heapq.heappop(free))
-        ready[b] = start + work
+        ready[b] = start + costs.worker
         heapq.heappush(free, ready[b])
-    return landed / clock, busy / clock, landed * work / (clock * n_workers)
+    return landed / clock, busy / clock, landed * costs.worker / (clock * n_workers)
 
 
 def main() -> None:
     """Measure, simulate, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[256, 1024])
-    parser.add_argument("--documents", type=int, default=4000)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[256, 1024, 4096])
+    parser.add_argument("--batches", type=int, default=24)
     options = parser.parse_args()
+    for owner, name in ((Model, "near"), (Model, "grown"), (learning, "apply")):
+        setattr(owner, name, timed("rows", getattr(owner, name)))
+    for owner, name in ((Words, "words"), (Calibration, "margins")):
+        owner.propose = timed(name, owner.propose)  # type: ignore[method-assign]
+    least = measured(16, 8 * options.batches).labels
+    print(f"a mini-batch of 16 documents takes {1e3 * least:.2f} ms for what is not named")
     for size in options.batch_sizes:
-        costs = measured(size, options.documents)
-        parts = {name: f"{1e3 * value:.1f} ms" for name, value in vars(costs).items() if name != "n_bytes"}
-        print(f"\nmini-batches of {size}: {parts}, {costs.n_bytes / 1e6:.1f} MB")
-        driver = costs.count + costs.launch + costs.topics_in_order + costs.words_in_order
-        work = costs.work + costs.n_bytes / BYTES_A_SECOND
-        print(f"as many workers keep the driver busy: {work / driver:.1f}")
-        alone = 1.0 / (driver + costs.work)
-        heads = ("workers", "lag", "count", "owners", "times one", "driver", "workers")
-        print(" ".join(f"{head:>9}" for head in heads))
-        for n in (1, 2, 8, 64, 512):
-            for counts, owners in ((True, 1), (False, 1), (False, 20)):
+        costs = measured(size, options.batches)
+        parts = {name: f"{1e3 * value:.1f}" for name, value in vars(costs).items() if name != "n_bytes"}
+        print(f"\nmini-batches of {size}, ms: {parts}; {costs.n_bytes / 1e6:.1f} MB")
+        alone = 1.0 / (costs.read + costs.labels + costs.margins + costs.rows + costs.words + costs.work)
+        heads = ("means", "saturates at", "workers", "lag", "times one", "driver busy", "workers busy")
+        print(" ".join(f"{head:>12}" for head in heads))
+        for name, changed in costs.means(least).items():
+            for n in (2, 8, 64, 512):
                 lag = max(32, 2 * n)
-                speed, busy, used = simulated(costs, n, lag, owners=owners, driver_counts=counts)
-                who = "driver" if counts else "workers"
-                row = (n, lag, who, owners, f"{speed / alone:.1f}", f"{busy:.0%}", f"{used:.0%}")
-                print(" ".join(f"{value:>9}" for value in row))
+                speed, busy, used = simulated(changed, n, lag)
+                enough = f"{changed.worker / changed.driver:.1f}"
+                row = (name, enough, n, lag, f"{speed / alone:.1f}", f"{busy:.0%}", f"{used:.0%}")
+                print(" ".join(f"{value:>12}" for value in row))
 
 
 if __name__ == "__main__":
