@@ -412,7 +412,7 @@ class TextModel(TextPredictor):
         now, told = self._learned, False
         if now.fitted and now.target != "number" and now.estimator.decides != "topics":
             known = set(now.classes)
-            told = all(name in known for label in labels if label for name in names_of(label))
+            told = all(name in known for label in set(labels) if label for name in names_of(label))
         said = [] if told or not now.fitted else self.predict_counts(counts[:n])
 
         def recorded(estimator: Any, target: Target) -> dict[str, Any]:

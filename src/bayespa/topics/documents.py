@@ -50,8 +50,9 @@ class Corpus:
         if sparse_format(X) not in (None, "csr", "csc") and X.dtype.kind in "iu":
             X = X.astype(np.float64)  # to become CSR, duplicates are summed: integers might wrap around
         kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
+        counted = type(X) is sparse.csr_matrix and X.dtype == np.int32 and 0 not in X.shape  # by us
         try:
-            X = check_array(X, accept_sparse="csr", dtype=kept, estimator=name)
+            X = X if counted else check_array(X, accept_sparse="csr", dtype=kept, estimator=name)
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise

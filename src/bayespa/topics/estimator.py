@@ -245,9 +245,11 @@ class TopicEstimator(ValueEstimator):
         planned = self._planned(before, X, corpus.counts.shape[1], meaning, topical)
         batch = corpus.with_topical(planned.features.topical).batch(np.arange(len(corpus)), labels)
         state, model = self._faded(now), planned.model
-        tasks = meaning.tasks_before(now.meaning)
-        needed = model.near(model.topics.grown(state.posterior, now.features.n, *tasks), batch)
-        flight.launch(model, state, batch, needed=needed)
+        posterior = state.posterior
+        if meaning is not now.meaning:
+            tasks = meaning.tasks_before(now.meaning)
+            posterior = model.topics.grown(posterior, now.features.n, *tasks)
+        flight.launch(model, state, batch, needed=model.near(posterior, batch))
         return replace(planned, state=State(Joint()))
 
     def _land(self, flight: Flight[Joint], planned: Learned) -> None:
