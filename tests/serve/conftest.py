@@ -42,10 +42,15 @@ class Client:
     def __init__(self, app, **options):
         self._transport, self._options = httpx.ASGITransport(app), options
 
+    def session(self):
+        """Return a client for those who wait themselves."""
+        return httpx.AsyncClient(
+            transport=self._transport, **{"base_url": "http://localhost", **self._options}
+        )
+
     def __call__(self, method, path, **arguments):
         async def ask():
-            options = {"base_url": "http://localhost", **self._options}
-            async with httpx.AsyncClient(transport=self._transport, **options) as client:
+            async with self.session() as client:
                 return await client.request(method, path, **arguments)
 
         return asyncio.run(ask())

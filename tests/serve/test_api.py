@@ -1,6 +1,11 @@
 """The routes, as a client sees them."""
 
+import asyncio
+from contextlib import ExitStack
+
 import pytest
+
+from bayespa.serve import monitor
 
 
 def test_predicts_and_names_the_version(served, papers):
@@ -30,3 +35,28 @@ def test_learns_a_text_and_a_prediction_once(served, papers):
             answer = client.post("/api/v1/learn", second).json()
             assert answer == {"version": 2, "documents": [{"id": said["id"], "seq": 2, "new": new}]}
         assert service.progress.documents == 2
+
+
+def test_who_asks_does_not_wait_for_the_database(served, papers, monkeypatch):
+    """It is busy: predictions are written, or a label of an earlier one is looked up."""
+    monkeypatch.setattr(monitor, "_EVERY", 0.0)
+    text, label = papers[0][300], papers[1][300]
+    with served() as (service, client):
+        said = client.post("/api/v1/predict", {"texts": [text]}).json()["predictions"][0]
+        with service.store.transaction():
+            pass  # it is written
+        learn = {"documents": [{"prediction": said["id"], "label": label}]}
+
+        async def ask(busy):
+            async with client.session() as session:
+                learned = asyncio.create_task(session.post("/api/v1/learn", json=learn))
+                await asyncio.sleep(0.1)
+                predicted = await session.post("/api/v1/predict", json={"texts": [text]})
+                assert predicted.status_code == 200
+                assert not learned.done()
+                busy.close()
+                return (await learned).json()
+
+        with ExitStack() as busy:
+            busy.enter_context(service.store.transaction())
+            assert asyncio.run(ask(busy))["documents"][0]["new"]

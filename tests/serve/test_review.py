@@ -118,6 +118,22 @@ def test_what_is_kept_is_learned_when_the_service_comes_back(path, papers, monke
         assert reviews.summary("Ann")["last"]["id"] == id
 
 
+def test_what_was_learned_is_not_learned_again_when_its_id_is_forgotten(path, papers):
+    with Service(path) as service:
+        reviews = Reviews(service, StreamWatch(service).monitor)
+        service.predict(papers[0][300:301])
+        (item,) = reviews.next("Ann", 1)
+        reviews.label("Ann", item["id"], "cs.LO")
+    with Service(path) as service:
+        with service.store.transaction() as connection:
+            connection.execute("DELETE FROM waiting")
+        service.store.forget(10)
+        assert not service.store.learned([item["id"]])
+        reviews = Reviews(service, StreamWatch(service).monitor)
+        assert reviews.label("Ann", item["id"], "cs.LO")["version"] == 1
+        assert len(records(service)) == 1
+
+
 def test_accuracy_is_that_of_documents_drawn_at_random(path, papers):
     texts, labels = papers
     with Service(path) as service:

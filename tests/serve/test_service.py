@@ -116,6 +116,20 @@ def test_files_of_the_log_that_the_model_holds_are_trimmed(tmp_path, papers):
     log.close()
 
 
+def test_ids_of_trimmed_files_are_forgotten_but_for_some(path, papers, monkeypatch):
+    """The last ones are known, and those of predictions that are kept: they do not come back for review."""
+    monkeypatch.setattr(Log.__init__, "__defaults__", (1,))
+    with Service(path, Settings(delay=0.01, trim=True, remembered=4, save_every=1)) as service:
+        (predicted,) = service.predict(papers[0][299:300]).ids
+        service.learn([Labelled(papers[0][299], papers[1][299], predicted)], at_once=True).result()
+        for n in range(300, 310):
+            service.wait_for(service.learn(labelled(papers, n, n + 1), at_once=True).result()[0].seq)
+    with Service(path) as service:
+        ids = [predicted, *(f"d{n}" for n in range(300, 310))]
+        assert set(service.store.learned(ids)) == {predicted, "d306", "d307", "d308", "d309"}
+        assert not service.learn(labelled(papers, 306, 310)).result()[0].new
+
+
 def test_a_full_disk_loses_nothing_that_was_acknowledged(path, papers, monkeypatch):
     with Service(path, FAST) as service:
         service.learn(labelled(papers, 300, 310)).result()

@@ -46,6 +46,7 @@ def _number(name: str, default: float, help: str) -> Callable[[F], F]:
 @_number("--checkpoint-every", 20_000, "Save the model after each N documents.")
 @_number("--checkpoint-seconds", 60.0, "Save the model after S seconds, too.")
 @click.option("--trim", is_flag=True, help="Remove files of the log that the saved model holds all of.")
+@_number("--remember", 1_000_000, "With --trim: documents whose ids are known, to learn none twice.")
 @_number("--waiting", 100_000, "Predictions to keep, with their texts, until their label is known.")
 @_number("--max-classes", 1000, "Classes that the model may have.")
 @_number("--max-body", 4 * 2**20, "Bytes of a request.")
@@ -109,6 +110,7 @@ def serve(
         options["checkpoint_every"],
         options["checkpoint_seconds"],
         options["trim"],
+        options["remember"],
         options["waiting"],
         options["max_classes"],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Annotated, Any
@@ -154,11 +155,15 @@ async def learn(body: LearnIn, request: Request) -> LearnOut:
     """
     shared = context(request)
     service = shared.service
-    documents = _documents(shared, body.documents)
+    predictions = [one.prediction for one in body.documents if one.prediction is not None]
+    texts = await asyncio.to_thread(service.store.waiting, predictions) if predictions else {}
+    documents = _documents(shared, body.documents, texts)
     entries = await asyncio.wrap_future(service.learn(documents, at_once=body.wait))
     numbers = [entry.seq for entry in entries]
-    texts = [document.text for document in documents]
-    shared.audit(who(request), "learn", texts, documents=len(entries), first=min(numbers), last=max(numbers))
+    learned = [document.text for document in documents]
+    shared.audit(
+        who(request), "learn", learned, documents=len(entries), first=min(numbers), last=max(numbers)
+    )
     if body.wait:
         await asyncio.to_thread(service.wait_for, max(numbers), shared.limits.seconds)
     return LearnOut(
@@ -166,9 +171,8 @@ async def learn(body: LearnIn, request: Request) -> LearnOut:
     )
 
 
-def _documents(shared: Context, given: list[LearnDocument]) -> list[Labelled]:
-    """Return documents with their texts, of predictions too."""
-    texts = shared.service.store.waiting([one.prediction for one in given if one.prediction is not None])
+def _documents(shared: Context, given: list[LearnDocument], texts: Mapping[str, str]) -> list[Labelled]:
+    """Return documents with their texts, those of predictions by their ids."""
     documents = []
     for place, one in enumerate(given):
         text = one.text

@@ -1,21 +1,22 @@
 """How a stream goes: accuracy with its interval, calibration, labels and topics over time, and drift.
 
-Predictions are judged when their labels become known, by what was said before they were learned. Labels come
-from three places, which are told apart: *given* with a document, reviewed for a document that was drawn at
-*random*, and reviewed for one that was *chosen* because the model was unsure. The last are harder than the
-stream, so they count neither for accuracy over time, nor for calibration, nor for the alarm.
+Predictions are judged when their labels become known, by what was said before they were learned. A label is
+given with a document, or reviewed for a document that was drawn at random. Documents that were chosen for
+review because the model was unsure are harder than the stream: `bayespa.serve.review` counts them, and
+nothing here does.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Gauge
@@ -28,7 +29,6 @@ from bayespa.text.targets import names_of
 from bayespa.topics.relevance import CONTRAST
 
 Classes = str | tuple[str, ...]  # a label: one class, or several
-Source = Literal["given", "random", "chosen"]
 MOST = 64  # points; when there are more, neighbours become one
 FIRST = 50  # documents of a point at first
 BINS = 10  # of calibration
@@ -125,7 +125,7 @@ class Monitor:
     >>> monitor = Monitor()
     >>> for n in range(100):
     ...     monitor.predicted(["a"])
-    ...     monitor.judged({"a": 0.8, "b": 0.2}, "a", "a" if n % 5 else "b", "given")
+    ...     monitor.judged({"a": 0.8, "b": 0.2}, "a", "a" if n % 5 else "b", given=True)
     >>> summary = monitor.summary()
     >>> summary["accuracy"]["given"]["value"], summary["calibration"]["error"] < 1e-9
     (0.8, True)
@@ -135,7 +135,7 @@ class Monitor:
 
     def __init__(self, rate: float = 1e-4) -> None:
         self.documents = 0  # predicted
-        self.tallies: dict[str, Judged] = {source: Judged() for source in ("given", "random", "chosen")}
+        self.given = Judged()  # by labels that came with documents
         self.points: list[StreamPoint] = []
         self.born: dict[str, int] = {}  # topics, by the documents before them
         self.alarms: list[int] = []  # by the documents before them
@@ -168,15 +168,14 @@ class Monitor:
             self.born.setdefault(name, self.documents)
 
     def judged(
-        self, probabilities: Mapping[str, float], said: Classes, label: Classes, source: Source
+        self, probabilities: Mapping[str, float], said: Classes, label: Classes, *, given: bool
     ) -> None:
-        """Count a label that has become known, and what was said of its document before it was learned."""
+        """Count a label, given or reviewed, and what was said of its document before it was learned."""
         right = set(names_of(said)) == set(names_of(label))
         confidence, loss = chance(probabilities, said), 1.0 - chance(probabilities, label)
         with self._lock:
-            self.tallies[source].add(right)
-            if source == "chosen":
-                return
+            if given:
+                self.given.add(right)
             if not self.points:
                 self.points.append(StreamPoint(self.documents))
             self.points[-1].judged.add(right)
@@ -196,7 +195,7 @@ class Monitor:
         groups = Reliability(sure / some, right / some, n.astype(np.int64))
         return {
             "documents": self.documents,
-            "accuracy": {source: tally.summary() for source, tally in self.tallies.items()},
+            "accuracy": {"given": self.given.summary()},
             "calibration": {
                 "error": groups.error if full.any() else None,
                 "bins": [
@@ -227,7 +226,7 @@ class Monitor:
     def _state(self) -> dict[str, Any]:
         return {
             "documents": self.documents,
-            "tallies": {source: [tally.n, tally.right] for source, tally in self.tallies.items()},
+            "given": [self.given.n, self.given.right],
             "points": [
                 [p.first, p.documents, p.judged.n, p.judged.right, dict(p.labels), dict(p.topics)]
                 for p in self.points
@@ -244,7 +243,7 @@ class Monitor:
         """Make the monitor that `to_state` described."""
         monitor = cls()
         monitor.documents = state["documents"]
-        monitor.tallies = {source: Judged(*counts) for source, counts in state["tallies"].items()}
+        monitor.given = Judged(*state["given"])
         monitor.points = [
             StreamPoint(first, documents, Judged(n, right), Counter(labels), topics)
             for first, documents, n, right, labels, topics in state["points"]
@@ -269,12 +268,13 @@ class StreamWatch:
     """
 
     def __init__(self, service: Service) -> None:
-        self._service, self._kept = service, time.monotonic()
+        self._service, self._kept, self._noticed = service, time.monotonic(), False
         with service.store.transaction() as connection:
             connection.execute(_TABLE)
             row = connection.execute("SELECT state FROM monitor").fetchone()
         self.monitor = Monitor() if row is None else Monitor.from_state(json.loads(row[0]))
         service.subscribe(self._notice)
+        service.store.often(self._keep_sometimes)
 
     def report_to(self, registry: CollectorRegistry) -> None:
         """Tell Prometheus about drift, too."""
@@ -298,19 +298,25 @@ class StreamWatch:
             for n in given:
                 said = dict(zip(answers.class_names, answers.probabilities[n].tolist(), strict=True))
                 labels: tuple[Any, Any] = answers.labels[n], event.records[n].label
-                self.monitor.judged(said, *labels, "given")
-        if time.monotonic() - self._kept > _EVERY:
-            self.keep()
+                self.monitor.judged(said, *labels, given=True)
+        self._noticed = True
 
     def _predicted(self, labels: Sequence[Any]) -> None:
         self.monitor.predicted(labels, lambda: topic_sizes(self._service.published.model))
 
     def keep(self) -> None:
         """Write what was watched to the store."""
-        self._kept = time.monotonic()
-        state = json.dumps(self.monitor.to_state())
         with self._service.store.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO monitor VALUES (1, ?)", (state,))
+            self._write(connection)
+
+    def _keep_sometimes(self, connection: sqlite3.Connection) -> None:
+        if self._noticed and time.monotonic() - self._kept > _EVERY:
+            self._write(connection)
+
+    def _write(self, connection: sqlite3.Connection) -> None:
+        self._kept, self._noticed = time.monotonic(), False
+        state = json.dumps(self.monitor.to_state())
+        connection.execute("INSERT OR REPLACE INTO monitor VALUES (1, ?)", (state,))
 
     def summary(self) -> dict[str, Any]:
         """Return what was watched, with words of the topics."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from bayespa.serve.monitor import Judged, Monitor, Source
+from bayespa.serve.monitor import Judged, Monitor
 from bayespa.serve.queue import ReviewQueue, uncertainty
 from bayespa.serve.service import LearnedBatch, Predicted, Published, Service
 from bayespa.serve.writer import Labelled, Refused
@@ -25,6 +25,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS reviews (
     id TEXT PRIMARY KEY, number INTEGER NOT NULL, text TEXT NOT NULL, at_random INTEGER NOT NULL,
     person TEXT NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, label TEXT, learned INTEGER NOT NULL,
+    seq INTEGER,
     predicted TEXT NOT NULL, probability REAL NOT NULL, version INTEGER NOT NULL, time REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS leases (
@@ -49,6 +50,7 @@ class Answer(NamedTuple):
     state: str  # "reviewed", "skipped" or "undone"
     label: str | None  # the last one given
     learned: int  # how many different labels of it were learned; each has an id of its own
+    seq: int | None  # of the last of them in the log; None: it may not be there
     predicted: str  # before a label of it was learned
     probability: float  # of what was predicted
     version: int  # of the model that predicted
@@ -104,11 +106,9 @@ class Reviews:
             self._texts[id] = text
             self.queue.back(id, number, person, until, turn)
         service.subscribe(self._notice)
-        known = service.store.learned([answer.learn_id for answer in self._answers("reviewed")])
-        for answer in self._answers("reviewed"):
-            if answer.learn_id not in known:  # killed before it was learned
-                with suppress(Refused):  # nobody was told that it was
-                    self._learn(answer)
+        for answer in self._select("WHERE state = 'reviewed' AND seq IS NULL ORDER BY turn"):
+            with suppress(Refused):  # killed before it was learned: nobody was told that it was
+                self._learn(answer)
 
     def _notice(self, event: Predicted | LearnedBatch) -> None:
         if isinstance(event, LearnedBatch):
@@ -181,9 +181,8 @@ class Reviews:
         except Refused:
             self._take_back(answer, earlier)
             raise
-        if new and answer.learned == 1:
-            source: Source = "random" if answer.at_random else "chosen"
-            self.monitor.judged(before, answer.predicted, label, source)
+        if new and answer.learned == 1 and answer.at_random:
+            self.monitor.judged(before, answer.predicted, label, given=False)
         after = said(self.service.published, answer.text)
         return {
             "id": id,
@@ -235,17 +234,20 @@ class Reviews:
                 state,
                 None,
                 0,
+                None,
                 best,
                 probabilities[best],
                 published.version,
                 0.0,
             )
+        another = label is not None and label != before.label
         answer = before._replace(
             person=person,
             turn=self._turn,
             state=state,
             label=label or before.label,
-            learned=before.learned + (label is not None and label != before.label),
+            learned=before.learned + another,
+            seq=None if another else before.seq,
             time=self._clock(),
         )
         self._keep(answer)
@@ -265,8 +267,13 @@ class Reviews:
 
     def _learn(self, answer: Answer) -> int:
         """Let the service learn an answer, unless it has; return the version of the model that knows it."""
+        if answer.seq is not None:
+            return answer.seq
         one = Labelled(answer.text, answer.label, answer.learn_id, "reviewed")
-        entry = self.service.learn([one], at_once=True).result(PATIENCE)[0]
+        (entry,) = self.service.learn([one], at_once=True).result(PATIENCE)
+        with self.service.store.transaction() as connection:
+            done = (entry.seq, answer.id, answer.learned)
+            connection.execute("UPDATE reviews SET seq = ? WHERE id = ? AND learned = ?", done)
         self.service.wait_for(entry.seq, PATIENCE)
         return entry.seq
 
@@ -295,7 +302,7 @@ class Reviews:
 
     # What came of it
 
-    def tallies(self) -> dict[Source, Judged]:
+    def tallies(self) -> dict[str, Judged]:
         """Return how often predictions were right: of documents drawn at random, and of chosen ones."""
         with self.service.store.transaction() as connection:
             rows = connection.execute(

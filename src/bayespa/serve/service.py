@@ -130,7 +130,9 @@ class Settings:
     save_seconds : float
         Seconds after which the model is saved, if something was learned.
     trim : bool
-        Whether to remove those files of the log that a saved model holds all of.
+        Whether to remove those files of the log that a saved model holds all of, and old ids.
+    remembered : int
+        Documents whose ids are known at least, where files of the log are removed.
     waiting : int
         Predictions to keep until their label is known.
     max_classes : int
@@ -143,6 +145,7 @@ class Settings:
     save_every: int = 20_000
     save_seconds: float = 60.0
     trim: bool = False
+    remembered: int = 1_000_000
     waiting: int = 100_000
     max_classes: int = 1000
 
@@ -432,3 +435,4 @@ class Service:
         if self.settings.trim:
             self.store.sync()
             self._log.trim(published.version)
+            self.store.forget(min(self._log.first_seq, published.version + 1 - self.settings.remembered))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any, NamedTuple
 
 from bayespa.serve.log import Record
 
+_LOGGER = logging.getLogger("bayespa.serve")
 _TABLES = """
-CREATE TABLE IF NOT EXISTS learned (id TEXT PRIMARY KEY, seq INTEGER NOT NULL, checksum INTEGER NOT NULL)
-    WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS learned (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, checksum INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS progress (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL);
 INSERT OR IGNORE INTO progress VALUES (1, 0);
@@ -23,6 +26,7 @@ CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, offset TEXT NOT NULL)
 """
 
 _SECONDS = 0.5  # between writing predictions
+_ROWS = 256  # of a statement: each gives the interpreter's lock away, and has to wait for it
 
 
 class Known(NamedTuple):
@@ -58,6 +62,7 @@ class Database:
         self._lock = threading.Lock()
         self._buffer = threading.Lock()
         self._unwritten: dict[str, str] = {}  # predictions that are on their way
+        self._often: list[Callable[[sqlite3.Connection], None]] = []
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         path.chmod(0o600)
         # The log is what must not be lost; a transaction of this file may be, if the machine loses power.
@@ -79,7 +84,7 @@ class Database:
             connection.execute("BEGIN")
             try:
                 if arrived:
-                    connection.executemany("INSERT OR IGNORE INTO waiting (id, text) VALUES (?, ?)", arrived)
+                    _insert(connection, "waiting (id, text)", arrived)
                     connection.execute(
                         "DELETE FROM waiting WHERE number <= (SELECT max(number) FROM waiting) - ?",
                         (self._most_waiting,),
@@ -107,20 +112,25 @@ class Database:
         found = iter(records)
         while some := list(islice(found, 4096)):
             with self.transaction() as connection:
-                rows = [(record.id, record.seq, checksum) for record, checksum in some]
-                connection.executemany("INSERT OR IGNORE INTO learned VALUES (?, ?, ?)", rows)
-                connection.execute("UPDATE progress SET seq = ?", (rows[-1][1],))
+                rows = [(record.seq, record.id, checksum) for record, checksum in some]
+                _insert(connection, "learned (seq, id, checksum)", rows)
+                connection.execute("UPDATE progress SET seq = ?", (rows[-1][0],))
                 _keep_offsets(connection, dict(r.offset for r, _ in some if r.offset is not None))
 
     def learned(self, ids: Sequence[str]) -> dict[str, Known]:
         """Return what is known of those of the ids that are in the log."""
-        found = {}
         with self._lock:
-            for id_ in ids:
-                row = self._connection.execute("SELECT seq, checksum FROM learned WHERE id = ?", (id_,))
-                if (known := row.fetchone()) is not None:
-                    found[id_] = Known(*known)
-        return found
+            rows = _found(self._connection, "id, seq, checksum FROM learned", ids)
+        return {id_: Known(seq, checksum) for id_, seq, checksum in rows}
+
+    def forget(self, seq: int) -> None:
+        """Forget ids of records before `seq`, but for those of predictions that are kept."""
+        with self.transaction() as connection:
+            connection.execute(
+                "DELETE FROM learned WHERE seq < ? "
+                "AND NOT EXISTS (SELECT 1 FROM waiting WHERE waiting.id = learned.id)",
+                (seq,),
+            )
 
     # Streams of brokers
 
@@ -147,12 +157,11 @@ class Database:
 
     def waiting(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of those of the predictions that are kept."""
-        found = {}
-        with self.transaction() as connection:
-            for id_ in ids:
-                row = connection.execute("SELECT text FROM waiting WHERE id = ?", (id_,)).fetchone()
-                if row is not None:
-                    found[id_] = row[0]
+        with self._buffer:
+            found = {id_: self._unwritten[id_] for id_ in ids if id_ in self._unwritten}
+        if missing := [id_ for id_ in ids if id_ not in found]:
+            with self._lock:
+                found.update(_found(self._connection, "id, text FROM waiting", missing))
         return found
 
     @property
@@ -162,10 +171,18 @@ class Database:
             (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM waiting").fetchone()
         return int(number)
 
+    def often(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        """Call `write` with the connection again and again, in a thread that nobody waits for."""
+        self._often.append(write)
+
     def _write_often(self) -> None:
         while not self._ended.wait(_SECONDS):
-            with self.transaction():
-                pass  # what was on its way is written
+            try:
+                with self.transaction() as connection:  # what was on its way is written
+                    for write in self._often:
+                        write(connection)
+            except sqlite3.Error as error:  # a full disk, perhaps
+                _LOGGER.warning("predictions are not kept for now: %s", error)
 
     def sync(self) -> None:
         """Make sure that all of it is on the disk."""
@@ -184,3 +201,24 @@ class Database:
 def _keep_offsets(connection: sqlite3.Connection, offsets: dict[str, Any]) -> None:
     rows = [(name, json.dumps(offset)) for name, offset in offsets.items()]
     connection.executemany("INSERT OR REPLACE INTO streams VALUES (?, ?)", rows)
+
+
+def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows, but for those that are there."""
+    for begin in range(0, len(rows), _ROWS):
+        some = rows[begin : begin + _ROWS]
+        values = ", ".join([_marks(len(some[0]))] * len(some))
+        connection.execute(f"INSERT OR IGNORE INTO {table} VALUES {values}", [v for row in some for v in row])
+
+
+def _found(connection: sqlite3.Connection, what: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the rows of these ids."""
+    found: list[tuple[Any, ...]] = []
+    for begin in range(0, len(ids), _ROWS):
+        some = ids[begin : begin + _ROWS]
+        found += connection.execute(f"SELECT {what} WHERE id IN {_marks(len(some))}", some).fetchall()
+    return found
+
+
+def _marks(n: int) -> str:
+    return f"({', '.join('?' * n)})"
