@@ -1,11 +1,13 @@
-"""Load on the service: single abstracts while it learns, calls of 256, and memory; beside a bare service.
+"""Load on the service: single abstracts while it learns, and calls of 256; beside a bare service. Or memory.
 
-    python -m benchmarks.serve [--seconds 10] [--minutes 0]
+    python -m benchmarks.serve [--seconds 10]
+    python -m benchmarks.serve --minutes 30
 
 The load generator is wrk (Debian's package), on the same machine. What is compared is CPU time a text, of the
 service and of wrk, so that a busy machine does not matter; requests a second and latencies are those of the
 clock. The other service is FastAPI around scikit-learn's TfidfVectorizer and LogisticRegression, which
-predicts only. With --minutes the load of single abstracts goes on for so long, and memory is read 30 times.
+predicts only. With --minutes a small load goes on for so long, and memory is read 30 times: after the first
+tenth of the time it may not grow by more than 5 %.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +34,7 @@ from bayespa.datasets import load_arxiv_sample
 from benchmarks.measure import resident_megabytes
 
 LEARNED = 200  # documents a second
+QUIET_LEARNED, QUIET_PREDICTED, GROWTH = 50, 150, 1.05  # a second, while memory is watched
 CONNECTIONS = 16
 MANY = 256
 _SERVE = [sys.executable, "-c", "from bayespa.cli import main; main()", "serve"]
@@ -68,6 +71,9 @@ async def predict(body: Texts):
 
 uvicorn.run(app, port=int(sys.argv[1]), access_log=False, log_level="error", loop="uvloop", http="httptools")
 """
+
+
+Papers = Sequence[tuple[str, str]]  # texts and labels
 
 
 class Load(NamedTuple):
@@ -155,25 +161,34 @@ def _milliseconds(value: tuple[str, str]) -> float:
 
 
 @contextmanager
-def teaching(port: int, texts: Sequence[str], labels: Sequence[str]) -> Iterator[list[int]]:
-    """Teach the service so many documents a second in this block; give the number of documents taught."""
-    ended, taught = threading.Event(), [0]
+def paced(rate: float, at_once: int, send: Callable[[range], None]) -> Iterator[list[int]]:
+    """Send `at_once` documents again and again in this block, `rate` a second; give how many were sent."""
+    ended, sent = threading.Event(), [0]
 
-    def teach() -> None:
+    def work() -> None:
         begin = time.monotonic()
         while not ended.is_set():
-            some = [(taught[0] + i) % len(texts) for i in range(LEARNED // 10)]
-            ask(port, {"documents": [{"text": texts[i], "label": labels[i]} for i in some]}, "learn")
-            taught[0] += len(some)
-            ended.wait(max(0.0, begin + taught[0] / LEARNED - time.monotonic()))
+            send(range(sent[0], sent[0] + at_once))
+            sent[0] += at_once
+            ended.wait(max(0.0, begin + sent[0] / rate - time.monotonic()))
 
-    thread = threading.Thread(target=teach)
+    thread = threading.Thread(target=work)
     thread.start()
     try:
-        yield taught
+        yield sent
     finally:
         ended.set()
         thread.join()
+
+
+def teacher(port: int, papers: Papers) -> Callable[[range], None]:
+    """Return a function that teaches documents of these numbers."""
+
+    def teach(numbers: range) -> None:
+        pairs = [papers[n % len(papers)] for n in numbers]
+        ask(port, {"documents": [{"text": text, "label": label} for text, label in pairs]}, "learn")
+
+    return teach
 
 
 def told(name: str, texts: int, found: Load) -> None:
@@ -190,13 +205,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
-    parser.add_argument("--minutes", type=float, default=0.0, help="of the load that watches memory")
+    parser.add_argument("--minutes", type=float, default=0.0, help="to watch memory, and nothing else")
     parser.add_argument("--port", type=int, default=18_417)
     options = parser.parse_args()
-    if shutil.which("wrk") is None:
+    if not options.minutes and shutil.which("wrk") is None:
         parser.error("wrk is missing: apt-get install wrk")
     train, test = (load_arxiv_sample(subset=subset) for subset in ("train", "test"))
     labels = [names[0] for names in train.labels]
+    papers = list(zip(train.data, labels, strict=True))
     singles = [{"texts": [text]} for text in test.data]
     many = [{"texts": (test.data * 2)[i : i + MANY]} for i in range(0, 1000, MANY)]
     with tempfile.TemporaryDirectory() as name:
@@ -206,6 +222,9 @@ def main() -> None:
             path = folder / f"{kind}.bayespa"
             bayespa.save(bayespa.TextModel(kind, random_state=0).learn(train.data, labels), path)
             services[kind] = [*_SERVE, str(path), "--port", str(options.port)]
+        if options.minutes:
+            with running(services["medlda"], options.port) as pid:
+                return watch(pid, options.port, papers, test.data, options.minutes)
         services["FastAPI, scikit-learn tf-idf"] = [sys.executable, "-c", _BARE, str(options.port)]
         costs = {}
         for kind, command in services.items():
@@ -218,25 +237,40 @@ def main() -> None:
                 )
                 if kind not in ("medlda", "linear"):
                     continue
-                with teaching(options.port, train.data, labels) as taught:
+                with paced(LEARNED, LEARNED // 10, teacher(options.port, papers)) as taught:
                     found = load(pid, options.port, folder, singles, CONNECTIONS, options.seconds)
                 told(f"{kind}, single, while it learns", 1, found)
                 print(
                     f"{'':<34} {taught[0] / options.seconds:8.0f} documents a second were learned", flush=True
                 )
-                if options.minutes and kind == "medlda":
-                    with teaching(options.port, train.data, labels):
-                        watch(pid, options.port, folder, singles, options.minutes)
         *ours, bare = costs.items()
         for kind, found in ours:
             print(f"CPU a single text, {kind} / {bare[0]}: {found.service / bare[1].service:.2f}")
 
 
-def watch(pid: int, port: int, folder: Path, bodies: Sequence[object], minutes: float) -> None:
-    """Read memory 30 times."""
-    for n in range(1, 31):
-        load(pid, port, folder, bodies, CONNECTIONS, 2 * minutes)
-        print(f"{n * minutes / 30:6.1f} min  {resident_megabytes(pid):7.1f} MB", flush=True)
+def watch(pid: int, port: int, papers: Papers, texts: Sequence[str], minutes: float) -> None:
+    """Read memory 30 times under a small load."""
+
+    def predict(numbers: range) -> None:
+        ask(port, {"texts": [texts[n % len(texts)] for n in numbers]})
+
+    sizes: list[float] = []
+    with (
+        paced(QUIET_LEARNED, 10, teacher(port, papers)) as taught,
+        paced(QUIET_PREDICTED, 1, predict) as predicted,
+    ):
+        for n in range(1, 31):
+            time.sleep(2.0 * minutes)
+            sizes.append(resident_megabytes(pid))
+            print(
+                f"{n * minutes / 30:5.1f} min  {sizes[-1]:7.1f} MB  {predicted[0]:,} texts predicted, "
+                f"{taught[0]:,} documents learned",
+                flush=True,
+            )
+    early, late = max(sizes[:3]), max(sizes[-3:])
+    print(f"memory {early:.1f} MB in the first tenth, {late:.1f} MB in the last: {late / early:.3f} times")
+    if late > GROWTH * early:
+        raise SystemExit("memory grows")
 
 
 if __name__ == "__main__":

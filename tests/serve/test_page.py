@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 import bayespa
+from bayespa.datasets import load_arxiv_sample
 from bayespa.serve.app import create_app
 from bayespa.serve.security import Tokens, new_token
 from bayespa.serve.service import Service
@@ -21,6 +22,7 @@ from .browser import CHROMIUM, Browser
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: sudo apt-get install chromium")
 EVIL = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script> proof of groups"
 AXE = Path(__file__).parents[2] / "build" / "node_modules" / "axe-core" / "axe.min.js"
+CHOSEN = "[...document.querySelectorAll('.bars [aria-pressed=true] span')].map((one) => one.innerText)"
 SHOWN = "document.querySelector('.document .text')?.innerText"
 
 
@@ -119,6 +121,41 @@ def test_fifty_documents_by_keyboard(browser, served, papers):
         page.wait("document.querySelector('.foot').innerText.includes('50 reviewed, 1 skipped')")
         assert "Learned" in page.text(".change")
         assert page.run("document.title") == "Review · bayespa"  # no label and no text has run
+        assert page.messages() == []
+
+
+def test_several_labels_by_keyboard(browser, tmp_path):
+    """Digits choose and unchoose, L finds more, A takes what is chosen."""
+    sample = load_arxiv_sample(subset="train")
+    labels = [tuple(names) for names in sample.labels]
+    path = tmp_path / "model.bayespa"
+    model = bayespa.TextModel("linear", random_state=0).learn(sample.data[:256], labels[:256])
+    bayespa.save(model, path)
+    served = Served(path)
+    with served.running() as service:
+        service.predict(sample.data[300:330])
+        page = browser.page(served.url)
+        page.wait(SHOWN)
+        given = []
+        for n in range(10):
+            said = page.text(".said").split(", ")
+            first = page.run("document.querySelector('.bars button span').innerText")
+            if n % 3 == 1:
+                assert said[0] == first or first in said
+                page.press("1")
+                page.wait(f"!{CHOSEN}.includes({json.dumps(first)})")
+                said.remove(first)
+                assert "The model says" in page.text(".verdict")
+            if n % 3 == 2:
+                page.press("l")
+                page.type("something new")
+                page.press("Enter")
+                page.wait(f"{CHOSEN}.includes('something new')")
+                said.append("something new")
+            given.append((press_and_wait(page, "a"), tuple(sorted(said))))
+        assert records(service) == given
+        press_and_wait(page, "u")
+        assert page.run(SHOWN) == given[-1][0]
         assert page.messages() == []
 
 

@@ -17,6 +17,8 @@ def test_uncertainty_is_what_the_best_class_does_not_lead_by():
     P = np.array([[0.6, 0.3, 0.1], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     np.testing.assert_allclose(uncertainty(P), [0.7, 1.0, 0.0])
     assert uncertainty(np.ones((2, 1))).tolist() == [0.0, 0.0]
+    several = np.array([[1.0, 0.5, 0.0], [0.9, 0.2, 1.0], [0.0, 1.0, 1.0]])
+    np.testing.assert_allclose(uncertainty(several, several=True), [1.0, 0.4, 0.0])
 
 
 def test_the_most_uncertain_come_first_and_ties_in_the_order_of_arrival():

@@ -208,19 +208,72 @@ def test_the_stream_is_watched_and_kept(path, papers):
         assert StreamWatch(service).summary() == summary
 
 
-@pytest.mark.parametrize(
-    ("labels", "what"), [([1.0, 2.0], "numbers"), ([("a",), ("b", "c")], "lists of classes")]
-)
-def test_models_of_other_labels_are_watched_and_not_reviewed(tmp_path, labels, what):
+@pytest.fixture
+def several(tmp_path):
+    """A service of a model of several classes a document, and a client of it."""
+    path = tmp_path / "several.bayespa"
+    labels = [("a",), ("b", "c"), (), ("a", "c")]
+    model = bayespa.TextModel("linear", random_state=0).learn(
+        ["good film", "bad play", "so", "a film"], labels
+    )
+    bayespa.save(model, path)
+    with Service(path) as service:
+        yield service, Client(create_app(service))
+
+
+def test_several_labels_of_a_document_are_reviewed(several):
+    service, client = several
+    predict(client, ["good film", "good play", "bad play"])
+    first, second, _ = waiting(client)["items"]
+    assert first["label"] == sorted(first["label"])
+    assert {row["label"] for row in first["labels"]} == {"a", "b", "c"}
+    assert first["explained"] == first["labels"][0]["label"]
+    done = answer(client, first["id"], action="label", label=["c", "new", "c"]).json()
+    assert done["done"]["label"] == ["c", "new"]
+    assert (done["done"]["before"], done["done"]["predicted"]) == (0.0, first["label"])
+    assert done["done"]["after"] > 0.0
+    assert "new" in done["classes"]
+    again = answer(client, first["id"], action="label", label=["new", "c"]).json()  # the same, sent again
+    assert again["summary"]["last"]["label"] == ["c", "new"]
+    answer(client, second["id"], action="label", label=[])
+    (third,) = waiting(client)["items"]
+    answer(client, third["id"], action="label", label=third["label"])
+    given = [(first["id"], ("c", "new")), (second["id"], ()), (third["id"], tuple(third["label"]))]
+    assert records(service) == [(id, label, "reviewed") for id, label in given]
+    assert {row["id"]: tuple(row["label"]) for row in exported(client)} == dict(given)
+    accuracy = client.get("/api/v1/stream").json()["accuracy"]
+    assert accuracy["random"]["n"] + accuracy["chosen"]["n"] == 3
+    assert accuracy["random"]["right"] + accuracy["chosen"]["right"] == 1
+
+
+def test_a_label_of_another_kind_is_refused(several, served, papers):
+    """One class where there are several is all of them; several where there is one are none."""
+    _, client = several
+    predict(client, ["good film"])
+    id = waiting(client)["items"][0]["id"]
+    assert answer(client, id, action="label", label="a").json()["done"]["label"] == ["a"]
+    with served() as (_, client):
+        predict(client, papers[0][300:301])
+        id = waiting(client)["items"][0]["id"]
+        refused = answer(client, id, action="label", label=["cs.LO", "math.GR"])
+        assert refused.status_code == 422
+        assert "the name of one class" in refused.json()["detail"]
+        assert waiting(client)["items"][0]["id"] == id
+
+
+@pytest.mark.parametrize("labels", [[1.0, 2.0], [("a",), ("b", "c")]])
+def test_models_of_other_labels_are_watched_and_exported(tmp_path, labels):
     path = tmp_path / "model.bayespa"
     texts = ["good film", "bad film"]
     bayespa.save(bayespa.TextModel("linear", random_state=0).learn(texts, labels), path)
     with Service(path) as service:
         client = Client(create_app(service))
         predict(client, texts)
-        refused = client.get("/api/v1/review", headers=ANN)
-        assert refused.status_code == 409
-        assert what in refused.json()["detail"]
+        numbers = labels[0] == 1.0
+        asked = client.get("/api/v1/review", headers=ANN)
+        assert asked.status_code == (409 if numbers else 200)
+        if numbers:
+            assert "labels of this one are numbers" in asked.json()["detail"]
         said = client.post("/api/v1/predict", {"texts": texts}).json()["predictions"]
         rows = {row["id"]: row for row in exported(client)}
         for one in said:
@@ -230,5 +283,4 @@ def test_models_of_other_labels_are_watched_and_not_reviewed(tmp_path, labels, w
             ]
         documents = [{"text": texts[0], "label": labels[0]}]
         assert client.post("/api/v1/learn", {"documents": documents, "wait": True}).status_code == 200
-        numbers = what == "numbers"
         assert client.get("/api/v1/stream").json()["accuracy"]["given"]["n"] == (0 if numbers else 1)

@@ -14,7 +14,6 @@ from pydantic import Field
 from bayespa.serve.api import Body, Name
 from bayespa.serve.context import context, require, who
 from bayespa.serve.review import NotYours
-from bayespa.text.targets import MEANING
 
 files = APIRouter(include_in_schema=False)
 reading = APIRouter(prefix="/api/v1", dependencies=[require("read")])
@@ -34,7 +33,9 @@ class ReviewIn(Body):
     """What a person answers about a document."""
 
     action: Literal["label", "skip", "undo"]
-    label: Name | None = Field(None, description="With the action label; it may be new.")
+    label: Name | Annotated[list[Name], Field(max_length=1000)] | None = Field(
+        None, description="With the action label: a class, or all classes of the document. They may be new."
+    )
 
 
 @reading.get("/stream")
@@ -81,7 +82,8 @@ def answer(
         if body.action == "label":
             if body.label is None:
                 raise HTTPException(422, "the action label needs a label")
-            done = reviews.label(person, id, body.label)
+            label = tuple(body.label) if isinstance(body.label, list) else body.label
+            done = reviews.label(person, id, label)
         else:
             done = (reviews.skip if body.action == "skip" else reviews.undo)(person, id)
     except NotYours as error:
@@ -99,10 +101,8 @@ def _state(request: Request, person: str, n: int) -> dict[str, Any]:
     """Return the next documents of a person, the classes to choose from, and how far reviews have come."""
     reviews = context(request).reviews
     target = reviews.service.published.model.target
-    if target != "class":
-        raise HTTPException(
-            409, f"reviews are for models of one class a document; labels of this one are {MEANING[target]}"
-        )
+    if target == "number":
+        raise HTTPException(409, "reviews are for models of classes; labels of this one are numbers")
     items = reviews.next(person, n)
     classes = sorted(reviews.service.published.model.class_names)
     return {"items": items, "classes": classes, "summary": reviews.summary(person)}

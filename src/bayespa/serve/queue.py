@@ -19,12 +19,15 @@ from bayespa.native.random import uniform
 ARRIVAL, HANDED = 0, 1  # what random numbers are for
 
 
-def uncertainty(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def uncertainty(probabilities: NDArray[np.float64], several: bool = False) -> NDArray[np.float64]:
     """Return how unsure a model is of each of n documents: 1 less what its best class leads by.
 
     Parameters
     ----------
     probabilities : array of shape (n, n_classes)
+    several : bool
+        Whether a document may have several classes. Then each is a decision of its own between yes and no,
+        and the closest one counts.
 
     Returns
     -------
@@ -35,7 +38,12 @@ def uncertainty(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     --------
     >>> uncertainty(np.array([[1.0, 0.0, 0.0], [0.5, 0.25, 0.25]])).tolist()
     [0.0, 0.75]
+    >>> uncertainty(np.array([[1.0, 0.0], [0.75, 1.0]]), several=True).tolist()
+    [0.0, 0.5]
     """
+    if several:
+        found: NDArray[np.float64] = 1.0 - np.abs(2.0 * probabilities - 1.0).min(axis=1)
+        return found
     if probabilities.shape[1] < 2:
         return np.zeros(len(probabilities))
     ordered = np.sort(probabilities, axis=1)

@@ -7,16 +7,18 @@ made again changes nothing, and a service that was killed between the two learns
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from bayespa.serve.monitor import Judged, Monitor
+from bayespa.serve.monitor import Classes, Judged, Monitor, chance
 from bayespa.serve.queue import ReviewQueue, uncertainty
 from bayespa.serve.service import LearnedBatch, Predicted, Published, Service
 from bayespa.serve.writer import Labelled, Refused
+from bayespa.text.targets import names_of
 
 SHOWN_LABELS, SHOWN_TOPICS = 5, 4  # of a document
 PATIENCE = 10.0  # seconds to wait until a label is learned
@@ -48,10 +50,10 @@ class Answer(NamedTuple):
     person: str
     turn: int  # counts answers
     state: str  # "reviewed", "skipped" or "undone"
-    label: str | None  # the last one given
+    label: Classes | None  # the last one given
     learned: int  # how many different labels of it were learned; each has an id of its own
     seq: int | None  # of the last of them in the log; None: it may not be there
-    predicted: str  # before a label of it was learned
+    predicted: Classes  # before a label of it was learned
     probability: float  # of what was predicted
     version: int  # of the model that predicted
     time: float  # seconds since the epoch
@@ -149,7 +151,8 @@ class Reviews:
         self._texts = {id: self._texts[id] for id in self.queue.items}
         if self._texts and (rows or published.version != self._scored):
             probabilities = published.model.predict_proba(list(self._texts.values()))
-            self.queue.rescore(dict(zip(self._texts, uncertainty(probabilities).tolist(), strict=True)))
+            unsure = uncertainty(probabilities, published.model.target == "classes")
+            self.queue.rescore(dict(zip(self._texts, unsure.tolist(), strict=True)))
         self._scored = published.version
 
     def _waiting(self, after: int, most: int) -> list[tuple[int, str, str]]:
@@ -166,16 +169,18 @@ class Reviews:
 
     # Answers
 
-    def label(self, person: str, id: str, label: str) -> dict[str, Any]:
+    def label(self, person: str, id: str, label: Classes) -> dict[str, Any]:
         """Learn the label that a person gives; return what the model said of it before, and says now."""
         published = self.service.published
+        if published.model.target == "classes":
+            label = _in_order(names_of(label))
         with self._lock:
             answer = earlier = self._answered(id)
             new = answer is None or answer.state != "reviewed" or answer.label != label
             if new:
                 answer = self._answer(person, id, "reviewed", label, published)
         assert answer is not None
-        before = said(published, answer.text)
+        before = said(published, answer.text).probabilities
         try:
             version = self._learn(answer)
         except Refused:
@@ -183,14 +188,14 @@ class Reviews:
             raise
         if new and answer.learned == 1 and answer.at_random:
             self.monitor.judged(before, answer.predicted, label, given=False)
-        after = said(self.service.published, answer.text)
+        after = said(self.service.published, answer.text).probabilities
         return {
             "id": id,
             "action": "label",
             "label": label,
             "predicted": answer.predicted,
-            "before": before.get(label, 0.0),
-            "after": after.get(label, 0.0),
+            "before": chance(before, label),
+            "after": chance(after, label),
             "version": version,
         }
 
@@ -215,15 +220,16 @@ class Reviews:
                 self.queue.back(id, answer.number, person, self._clock() + self.queue.lease)
         return {"id": id, "action": "undo"}
 
-    def _answer(self, person: str, id: str, state: str, label: str | None, published: Published) -> Answer:
+    def _answer(
+        self, person: str, id: str, state: str, label: Classes | None, published: Published
+    ) -> Answer:
         """Keep an answer to a document that waits for this person."""
         item, before = self.queue.items.get(id), self._answered(id)
         if item is None or (item.person != person and item.until > self._clock()):
             raise NotYours(f"document {id!r} does not wait for you: it was answered, or another has it")
         self._turn += 1
         if before is None:
-            probabilities = said(published, self._texts[id])
-            best = max(probabilities, key=lambda name: probabilities[name])
+            predicted = said(published, self._texts[id])
             before = Answer(
                 id,
                 item.number,
@@ -235,8 +241,8 @@ class Reviews:
                 None,
                 0,
                 None,
-                best,
-                probabilities[best],
+                predicted.label,
+                predicted.probability,
                 published.version,
                 0.0,
             )
@@ -245,7 +251,7 @@ class Reviews:
             person=person,
             turn=self._turn,
             state=state,
-            label=label or before.label,
+            label=before.label if label is None else label,
             learned=before.learned + another,
             seq=None if another else before.seq,
             time=self._clock(),
@@ -282,7 +288,7 @@ class Reviews:
             connection.execute(
                 f"INSERT OR REPLACE INTO reviews ({', '.join(Answer._fields)}) "
                 f"VALUES ({', '.join('?' * len(Answer._fields))})",
-                answer,
+                answer._replace(label=_written(answer.label), predicted=_written(answer.predicted)),
             )
             connection.execute("DELETE FROM leases WHERE id = ?", (answer.id,))
 
@@ -298,7 +304,9 @@ class Reviews:
             rows = connection.execute(f"SELECT {', '.join(Answer._fields)} FROM reviews {where}", values)
             found = rows.fetchall()
         for row in found:
-            yield Answer(*row)._replace(at_random=bool(row[3]))
+            one = Answer(*row)
+            labels = {"label": _read(one.label), "predicted": _read(one.predicted)}
+            yield one._replace(at_random=bool(one.at_random), **labels)
 
     # What came of it
 
@@ -352,26 +360,47 @@ class Reviews:
             "skipped": states.get("skipped", 0),
             "share": self.queue.share,
             "accuracy": self.tallies()["random"].summary(),
-            "last": None if last is None else {"id": last[0], "state": last[1], "label": last[2]},
+            "last": None if last is None else {"id": last[0], "state": last[1], "label": _read(last[2])},
         }
 
 
-def said(published: Published, text: str) -> dict[str, float]:
-    """Return the probability of each class."""
-    probabilities = published.model.predict_proba([text])[0].tolist()
-    return dict(zip(published.model.class_names, probabilities, strict=True))
+class Said(NamedTuple):
+    """What a model says of a text."""
+
+    label: Classes
+    probabilities: dict[str, float]  # of each class
+
+    @property
+    def probability(self) -> float:
+        """Of the label, all of it."""
+        return chance(self.probabilities, self.label)
+
+
+def said(published: Published, text: str) -> Said:
+    """Return what a model of classes says of a text."""
+    answers = published.model.answer_counts(published.model.counts([text]))
+    assert answers.probabilities is not None
+    (label,) = answers.labels
+    probabilities = dict(zip(answers.class_names, answers.probabilities[0].tolist(), strict=True))
+    return Said(_in_order(label) if isinstance(label, tuple) else str(label), probabilities)
 
 
 def described(published: Published, text: str) -> dict[str, Any]:
-    """Return a text with what a model says of it: the most probable labels, and what speaks for the first."""
-    probabilities = said(published, text)
-    order = sorted(probabilities, key=lambda name: -probabilities[name])
+    """Return a text with what a model says of it: the label, probable classes, and what speaks for one."""
+    found = said(published, text)
+    mine = names_of(found.label)
+    order = sorted(found.probabilities, key=lambda name: (name not in mine, -found.probabilities[name]))
     why = published.model.explain(text, order[0])
     return {
         "text": text,
         "version": published.version,
-        "label": order[0],
-        "labels": [{"label": name, "probability": probabilities[name]} for name in order[:SHOWN_LABELS]],
+        "label": found.label,
+        "probability": found.probability,
+        "labels": [
+            {"label": name, "probability": found.probabilities[name]}
+            for name in order[: max(SHOWN_LABELS, len(mine))]
+        ],
+        "explained": order[0],
         "words": [[word.word, word.contribution] for word in why.words],
         "topics": [
             {
@@ -383,3 +412,19 @@ def described(published: Published, text: str) -> dict[str, Any]:
             for topic in why.topics[:SHOWN_TOPICS]
         ],
     }
+
+
+# Labels as SQLite has them: JSON, which is the same where they are the same
+
+
+def _in_order(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
+def _written(label: Classes | None) -> Any:
+    return None if label is None else json.dumps(label)
+
+
+def _read(text: Any) -> Any:
+    label = None if text is None else json.loads(text)
+    return tuple(label) if isinstance(label, list) else label

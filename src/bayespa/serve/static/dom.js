@@ -25,6 +25,7 @@ function fill(made, attributes, children) {
 export const count = (number) => number.toLocaleString("en");
 export const percent = (share) =>
   share > 0.995 && share < 1 ? ">\u00a099\u00a0%" : share > 0 && share < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
+export const names = (label) => (Array.isArray(label) ? label.join(", ") || "no label" : label); // of one class, or several
 export const signed = (number) => `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(2)}`;
 
 const FOR = 0.15, AGAINST = 0.3; // of the strongest word's weight: what is below is not marked
@@ -47,17 +48,18 @@ export function marked(text, words) {
   return [...parts, text.slice(end)];
 }
 
+// Labels with their probabilities, which may be unknown; where several can be chosen, `pressed` says which are.
 export function bars(rows) {
-  return element("ul.bars", {}, rows.map(({ key, label, share, action }) => {
+  return element("ul.bars", {}, rows.map(({ key, label, share, action, pressed }) => {
     const inside = [
       key ? element("kbd", {}, key) : null,
       element("span", {}, label),
-      element("span.value.number", {}, percent(share)),
-      element("span.meter", {}, element("i", { share })),
+      element("span.value.number", {}, share === null ? "–" : percent(share)),
+      element("span.meter", {}, element("i", { share: share ?? 0 })),
     ];
     const kind = key ? "" : ".plain";
     return element("li", {}, action
-      ? element(`button${kind}`, { type: "button", onclick: action }, inside)
+      ? element(`button${kind}`, { type: "button", onclick: action, "aria-pressed": pressed === undefined ? null : String(pressed) }, inside)
       : element(`span.row${kind}`, {}, inside));
   }));
 }

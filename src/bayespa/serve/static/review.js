@@ -5,7 +5,7 @@
 // changes under the reader's eyes: what the model has learned meanwhile shows in the next one.
 
 import { Away, Refused } from "./api.js";
-import { bars, count, element, legend, marked, percent, topicsSaid } from "./dom.js";
+import { bars, count, element, legend, marked, names, percent, topicsSaid } from "./dom.js";
 
 const AHEAD = 3; // documents held here, for when the service is away
 const SOON = 400; // milliseconds within which an answer comes, else the next document is shown as it was fetched
@@ -23,6 +23,7 @@ const outbox = {
 
 export function open(page) {
   let items = []; // documents, the first of which is shown
+  let chosen = null; // labels of it, where a document may have several
   let classes = [];
   let summary = null;
   let change = null; // what the last answer has changed
@@ -58,7 +59,7 @@ export function open(page) {
               { action: entry.action, label: entry.label });
           } catch (error) {
             if (!(error instanceof Refused) || error.status === 401) throw error;
-            failed = `“${entry.label ?? entry.action}” was not taken: ${error.message}`;
+            failed = `“${entry.action === "label" ? names(entry.label) : entry.action}” was not taken: ${error.message}`;
             outbox.drop(entry);
             continue;
           }
@@ -108,12 +109,13 @@ export function open(page) {
     draw();
   }
 
-  const accept = () => answer("label", items[0]?.label);
+  const accept = () => answer("label", chosen ? [...chosen] : items[0]?.label);
+  const choose = (label) => (chosen ? toggle(label) : answer("label", label));
   const skip = () => answer("skip");
 
   // What is shown
 
-  const finder = makeFinder(() => classes, (label) => answer("label", label), () => view.querySelector(".action.main")?.focus());
+  const finder = makeFinder(() => classes, choose, () => view.querySelector(".action.main")?.focus());
   const view = element("div.view");
 
   function draw() {
@@ -132,32 +134,58 @@ export function open(page) {
       timer = setTimeout(() => send().then(draw), AGAIN);
       return;
     }
+    chosen = Array.isArray(item.label) ? new Set(item.label) : null;
     const hadFocus = view.contains(document.activeElement);
     view.replaceChildren(
       element("h1.hidden", {}, "Review"),
       changeLine(),
       element("div.review", {},
-        element("section.verdict", { "aria-label": "Prediction" },
-          element("p.said", {}, item.label),
-          element("p.muted", {}, `The model says so with ${percent(item.labels[0].probability)}.`)),
+        verdict(item),
         element("article.card.document", {},
           element("header", {},
             element("span.muted", {}, item.drawn === "random" ? "Drawn at random, to measure accuracy" : "The model is unsure"),
             element("span.muted.number", {}, `model ${count(item.version)}`)),
           element("p.text", {}, marked(item.text, item.words)),
-          legend(item.label)),
+          legend(item.explained)),
         element("div.dock", {}, actions(), finder.element),
         element("div.side", {},
-          bars(item.labels.map((row, place) => ({
-            key: keys() ? String(place + 1) : null,
-            label: row.label,
-            share: row.probability,
-            action: () => answer("label", row.label),
-          }))),
+          labelBars(item),
           item.topics.length ? element("section", {}, element("h2", {}, "Topics, and what they add"), topicsSaid(item.topics)) : null)),
       foot());
     scrollTo(0, 0);
     if (hadFocus || document.activeElement === document.body) view.querySelector(".action.main").focus({ preventScroll: true });
+  }
+
+  function verdict(item) {
+    const same = !chosen || names([...chosen].sort()) === names(item.label);
+    return element("section.verdict", { "aria-label": "Prediction" },
+      element("p.said", {}, chosen ? names([...chosen]) : item.label),
+      element("p.muted", {}, same ? `The model says so with ${percent(item.probability)}.` : `Yours. The model says ${names(item.label)}.`));
+  }
+
+  function labelBars(item) {
+    const shown = item.labels.map((row) => row.label);
+    const more = [...(chosen ?? [])].filter((label) => !shown.includes(label)); // found by typing
+    return bars([...item.labels, ...more.map((label) => ({ label, probability: null }))].map(({ label, probability }, place) => ({
+      key: keys() && place < 9 ? String(place + 1) : null,
+      label,
+      share: probability,
+      pressed: chosen?.has(label),
+      action: () => choose(label),
+    })));
+  }
+
+  function toggle(label) {
+    const [item] = items;
+    if (!item || item.id !== shownId) return;
+    if (!chosen.delete(label)) chosen.add(label);
+    const old = view.querySelector(".bars");
+    const place = [...old.querySelectorAll("button")].indexOf(document.activeElement);
+    view.querySelector(".verdict").replaceWith(verdict(item));
+    old.replaceWith(labelBars(item));
+    const focused = view.querySelectorAll(".bars button")[place];
+    if (focused) focused.focus();
+    else if (!view.contains(document.activeElement)) view.querySelector(".action.main").focus();
   }
 
   const key = (letter) => (keys() ? element("kbd", {}, letter) : null);
@@ -166,7 +194,7 @@ export function open(page) {
   function actions() {
     return element("div.actions", { role: "group", "aria-label": "Answer" },
       element("button.action.main", { type: "button", onclick: accept }, "Accept", key("A")),
-      element("button.action", { type: "button", onclick: () => finder.open(), "aria-haspopup": "listbox" }, "Another label", key("L")),
+      element("button.action", { type: "button", onclick: () => finder.open(), "aria-haspopup": "listbox" }, chosen ? "More labels" : "Another label", key("L")),
       element("button.action", { type: "button", onclick: skip }, "Skip", key("S")),
       undoButton());
   }
@@ -178,9 +206,9 @@ export function open(page) {
     const line = element("p.change", { role: "status" });
     if (failed) line.append(element("span.error", {}, failed));
     else if (change?.action === "label") {
-      line.append("Learned ", element("b", {}, change.label), ": for that document the model gave it ", percent(change.before), " and now gives ",
+      line.append("Learned ", element("b", {}, names(change.label)), ": for that document the model gave it ", percent(change.before), " and now gives ",
         element("b", {}, percent(change.after)), ".",
-        change.label === change.predicted ? "" : ` It had said ${change.predicted}.`);
+        names(change.label) === names(change.predicted) ? "" : ` It had said ${names(change.predicted)}.`);
     } else if (change?.action === "skip") line.append("Skipped. Nothing was learned.");
     else if (change?.action === "undo") line.append("Taken back. The label that you give now is learned in addition, and replaces the first one in exports.");
     return line;
@@ -212,9 +240,9 @@ export function open(page) {
 
   function press(event) {
     if (!keys() || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea")) return;
-    const digit = items[0]?.labels[Number(event.key) - 1];
+    const digit = /^[1-9]$/.test(event.key) && view.querySelectorAll(".bars button")[Number(event.key) - 1];
     const act = { a: accept, l: () => finder.open(), s: skip, u: undo }[event.key.toLowerCase()]
-      ?? (digit && (() => answer("label", digit.label)));
+      ?? (digit && (() => digit.click()));
     if (!act || event.repeat) return;
     event.preventDefault();
     act();
