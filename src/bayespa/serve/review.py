@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bayespa.serve.monitor import Classes, Judged, Monitor, chance
 from bayespa.serve.queue import ReviewQueue, uncertainty
-from bayespa.serve.service import LearnedBatch, Predicted, Published, Service
+from bayespa.serve.service import Published, Service
 from bayespa.serve.writer import Labelled, Refused
 from bayespa.text.targets import names_of
 
@@ -92,7 +92,6 @@ class Reviews:
         self._texts: dict[str, str] = {}  # of documents in the queue
         self._fetched = 0  # the number of the last of them
         self._scored = -1  # the version of the model that they are ordered by
-        self._gone: list[str] = []  # ids whose label was given
         with service.store.transaction() as connection:
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
@@ -107,14 +106,9 @@ class Reviews:
         for number, id, text, person, until, turn in leases:
             self._texts[id] = text
             self.queue.back(id, number, person, until, turn)
-        service.subscribe(self._notice)
         for answer in self._select("WHERE state = 'reviewed' AND seq IS NULL ORDER BY turn"):
             with suppress(Refused):  # killed before it was learned: nobody was told that it was
                 self._learn(answer)
-
-    def _notice(self, event: Predicted | LearnedBatch) -> None:
-        if isinstance(event, LearnedBatch):
-            self._gone += [record.id for record in event.records if record.origin == "given"]
 
     # What waits
 
@@ -145,9 +139,10 @@ class Reviews:
             if id not in self._texts:
                 self._texts[id] = text
                 self.queue.add(id, number, 0.0)
-        gone, self._gone = self._gone, []
-        for id in gone:
-            self.queue.remove(id)
+        if published.version != self._scored:
+            for id in self.service.store.learned(list(self.queue.items)):
+                if self._answered(id) is None:  # given; what was reviewed and taken back waits on
+                    self.queue.remove(id)
         self._texts = {id: self._texts[id] for id in self.queue.items}
         if self._texts and (rows or published.version != self._scored):
             probabilities = published.model.predict_proba(list(self._texts.values()))

@@ -183,9 +183,7 @@ export function open(page) {
     const place = [...old.querySelectorAll("button")].indexOf(document.activeElement);
     view.querySelector(".verdict").replaceWith(verdict(item));
     old.replaceWith(labelBars(item));
-    const focused = view.querySelectorAll(".bars button")[place];
-    if (focused) focused.focus();
-    else if (!view.contains(document.activeElement)) view.querySelector(".action.main").focus();
+    view.querySelectorAll(".bars button")[place]?.focus();
   }
 
   const key = (letter) => (keys() ? element("kbd", {}, letter) : null);
@@ -296,6 +294,7 @@ function makeFinder(classes, choose, closed) {
   }
   function pick(label) {
     close();
+    closed();
     choose(label);
   }
   function close() {
