@@ -1,5 +1,6 @@
 """Whether labels come in runs, and mixing of whole streams."""
 
+import io
 import json
 import pickle
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayespa.corpus.documents import Bag, Document
 from bayespa.corpus.look import look_at
 from bayespa.corpus.order import LabelOrder, _mean_deviation, shuffle_all
 
@@ -91,9 +93,15 @@ class TestOrder:
         assert _mean_deviation(50, 1.0) == 0.0
 
 
+def mixed(n, seed):
+    """Return the numbers of n documents in the order that a seed decides."""
+    documents = (Document("", None, str(i)) for i in range(n))
+    return [int(document.id) for document in shuffle_all(documents, n, seed)]
+
+
 class TestShuffleAll:
     def test_is_a_permutation_that_the_seed_decides(self):
-        first, again, other = (list(shuffle_all(range(35_000), 35_000, seed)) for seed in (1, 1, 2))
+        first, again, other = (mixed(35_000, seed) for seed in (1, 1, 2))
         assert first == again != other
         assert sorted(first) == list(range(35_000))
         places = np.argsort(first)
@@ -104,26 +112,46 @@ class TestShuffleAll:
         # Two piles of four: all 24 orders are equally likely.
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("bayespa.corpus.order._PILE", 2)
-            found = [tuple(shuffle_all(range(4), 4, seed)) for seed in range(4800)]
+            found = [mixed(4, seed) for seed in range(4800)]
         counts = np.unique(found, axis=0, return_counts=True)[1]
         assert len(counts) == 24
         assert ((counts - 200) ** 2 / 200).sum() < 23 + 4 * np.sqrt(46)
 
     def test_says_where_there_is_no_room(self, monkeypatch):
-        def full(*arguments):
-            raise OSError(28, "No space left on device")
+        class Full(io.BytesIO):
+            def write(self, line):
+                raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("bayespa.corpus.order.pickle.dump", full)
+        monkeypatch.setattr("bayespa.corpus.order.TemporaryFile", Full)
         with pytest.raises(OSError, match=r"No space left on device: to be mixed, .* TMPDIR names another"):
-            next(shuffle_all(range(3), 3, 0))
+            mixed(3, 0)
 
     def test_errors_of_the_documents_are_theirs(self):
         def documents():
-            yield 1
+            yield Document("", None, "1")
             raise FileNotFoundError(2, "No such file or directory", "x.jsonl")
 
         with pytest.raises(FileNotFoundError, match=r"x\.jsonl"):
             next(shuffle_all(documents(), 3, 0))
+
+    @pytest.mark.parametrize(
+        "document",
+        [
+            Document("two\nlines\0 \ud83d and \U0001f600", 0.1 + 0.2, "\\u0041"),
+            Document("", (), "1", ("kafka://host/topic", {"0": 7})),
+            Document("a", ("b", "\u2028"), "1", ("redis", "1-0")),
+            Document(Bag(np.array([3, 2**40]), np.array([1, 2**31 - 1], np.int32)), "1.0", "x"),
+            Document(Bag(np.array([], np.int64), np.array([], np.float64)), None, ""),
+            Document(Bag(np.array([5]), np.array([1 / 3])), -0.0, ""),
+        ],
+    )
+    def test_documents_stay_as_they_are(self, document):
+        (found,) = shuffle_all([document], 1, 0)
+        assert repr(found) == repr(document)
+        if isinstance(document.content, Bag):
+            for a, b in zip(found.content, document.content, strict=True):
+                assert a.dtype == b.dtype
+                assert np.array_equal(a, b)
 
 
 class TestLook:

@@ -39,6 +39,28 @@ class Document(NamedTuple):
     id: str
     offset: tuple[str, Any] | None = None
 
+    def to_line(self) -> str:
+        """Return the document as JSON in one line."""
+        content: Any = self.content
+        if isinstance(content, Bag):
+            content = [content.columns.tolist(), content.counts.tolist(), content.counts.dtype.str]
+        return json.dumps([content, *self[1:]])
+
+    @classmethod
+    def from_line(cls, line: str | bytes) -> Document:
+        """Return the document of a line that `to_line` has made.
+
+        >>> document = Document(Bag(np.array([7]), np.array([0.1])), ("a", "b"), "1")
+        >>> Document.from_line(document.to_line()) == document
+        True
+        """
+        content, label, id_, offset = json.loads(line)
+        if isinstance(content, list):
+            columns, counts, kind = content
+            content = Bag(np.array(columns, np.int64), np.array(counts, kind))
+        label = tuple(label) if isinstance(label, list) else label
+        return cls(content, label, id_, None if offset is None else (offset[0], offset[1]))
+
 
 @dataclass(frozen=True)
 class Fields:

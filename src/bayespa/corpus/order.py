@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from tempfile import TemporaryFile, gettempdir
-from typing import TypeVar
 
 import numpy as np
 
-from bayespa.corpus.documents import Label
+from bayespa.corpus.documents import Document, Label
 from bayespa.corpus.reading import places
 from bayespa.native.random import RandomState, key_from_seed, permutation, subkey
 
-T = TypeVar("T")
 _MOST_CLASSES = 1024  # told apart; all others count as one, so that memory is bounded
 _MOST_WINDOWS = 64
 _FIRST_WINDOW = 8  # documents
@@ -182,7 +179,9 @@ def _mean_deviation(n: int, p: float) -> float:
     return 2.0 * k * math.exp(log_choose + k * math.log(p) + (n - k + 1) * math.log1p(-p)) / n
 
 
-def shuffle_all(documents: Iterable[T], n: int, random_state: RandomState = None) -> Iterator[T]:
+def shuffle_all(
+    documents: Iterable[Document], n: int, random_state: RandomState = None
+) -> Iterator[Document]:
     """Mix a whole stream: every order is equally likely, in memory that holds about 10,000 documents.
 
     Documents are dealt to piles at random, which are files without a name that end with the process; then one
@@ -190,7 +189,7 @@ def shuffle_all(documents: Iterable[T], n: int, random_state: RandomState = None
 
     Parameters
     ----------
-    documents : iterable
+    documents : iterable of Document
         All are read before the first is given out.
     n : int
         How many there are, more or less: it decides on the number of piles.
@@ -198,8 +197,9 @@ def shuffle_all(documents: Iterable[T], n: int, random_state: RandomState = None
 
     Examples
     --------
-    >>> list(shuffle_all(range(8), 8, random_state=0))
-    [3, 6, 4, 0, 7, 2, 1, 5]
+    >>> documents = [Document(text, None, "") for text in "abcdefgh"]
+    >>> [document.content for document in shuffle_all(documents, 8, random_state=0)]
+    ['d', 'g', 'e', 'a', 'h', 'c', 'b', 'f']
     """
     n_piles = min(_MOST_PILES, max(1, -(-n // _PILE)))
     key = key_from_seed(random_state)
@@ -207,7 +207,7 @@ def shuffle_all(documents: Iterable[T], n: int, random_state: RandomState = None
         try:
             piles = [stack.enter_context(TemporaryFile()) for _ in range(n_piles)]
             for document, pile in zip(documents, places(subkey(key, 2), n_piles), strict=False):
-                pickle.dump(document, piles[pile], pickle.HIGHEST_PROTOCOL)
+                piles[pile].write(f"{document.to_line()}\n".encode())
             for pile_file in piles:
                 pile_file.flush()
         except OSError as error:
@@ -220,16 +220,7 @@ def shuffle_all(documents: Iterable[T], n: int, random_state: RandomState = None
             ) from error
         for k, file in enumerate(piles):
             file.seek(0)
-            pile_of: list[T] = list(_loaded(file))
+            pile_of = [Document.from_line(line) for line in file]
             file.truncate(0)  # its room on the disk
             for place in permutation(subkey(key, 3, k), len(pile_of)):
                 yield pile_of[place]
-
-
-def _loaded(file: object) -> Iterator[T]:
-    """Yield what was written to a pile, by this process."""
-    while True:
-        try:
-            yield pickle.load(file)  # type: ignore[arg-type]
-        except EOFError:
-            return
