@@ -115,6 +115,11 @@ class Sums(ABC):
     def _arrays(self) -> tuple[Floats, ...]:
         return tuple(map(self._array, range(len(self._tables))))
 
+    def _settled(self) -> tuple[Floats, ...]:
+        """Return the arrays for a moment: whoever keeps one has to hold its table, as those above do."""
+        arrays = [table.settle() for table in self._tables]
+        return tuple(a.T for a in arrays) if self._feature_major else tuple(arrays)
+
     def _array(self, i: int) -> Floats:
         array = self._tables[i].array
         return array.T if self._feature_major else array
@@ -133,7 +138,7 @@ class Sums(ABC):
         if all(isinstance(other, Piece | list) for _, other in changes):
             pieces = [(s, p) for s, other in changes for p in (other if isinstance(other, list) else [other])]
             return self._changed_columns(pieces) if pieces else self
-        arrays, own = self._arrays, False
+        arrays, own = self._settled(), False
         for sign, other in changes:
             operation, others = np.add if sign > 0.0 else np.subtract, self._matching(other)
             arrays = tuple(
@@ -166,11 +171,12 @@ class Sums(ABC):
     def _matching(self, other: Any) -> tuple[Floats, ...]:
         """Return the arrays of another one, if they are of this one's type and shapes."""
         self._require_same_type(other)
-        arrays: tuple[Floats, ...] = other._arrays
-        for name, a, b in zip(self.names, self._arrays, arrays, strict=True):
-            if a.shape != b.shape:
+        arrays: tuple[Floats, ...] = other._settled()
+        for name, table, b in zip(self.names, self._tables, arrays, strict=True):
+            shape = table.shape[::-1] if self._feature_major else table.shape
+            if shape != b.shape:
                 raise ValueError(
-                    f"{name} has shape {a.shape} in one {type(self).__name__} and {b.shape} in the other; "
+                    f"{name} has shape {shape} in one {type(self).__name__} and {b.shape} in the other; "
                     "use one structure, and extended(prior) to make room"
                 )
         return arrays

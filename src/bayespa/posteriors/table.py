@@ -73,7 +73,7 @@ class Table:
 
     def changed(self, updates: Sequence[Update]) -> Table:
         """Return the table after some updates."""
-        after = Table(self._settled())
+        after = Table(self.settle())
         if self._gives_memory():
             after._before, after._room = self._readers(), self._room
         else:
@@ -89,7 +89,7 @@ class Table:
         array([[1., 1.],
                [0., 0.]])
         """
-        array, n = self._settled(), len(self._array) + len(rows)
+        array, n = self.settle(), len(self._array) + len(rows)
         if n <= len(self._room) and self._gives_memory():
             room, sharing = self._room, self._readers()
         else:
@@ -123,8 +123,8 @@ class Table:
 
         return self.changed([write])
 
-    def _settled(self) -> Floats:
-        """Return the array with all updates made."""
+    def settle(self) -> Floats:
+        """Make the updates now; return the memory, which is to be neither changed nor kept."""
         if self._updates:
             with self._lock:
                 if self._before() is not None:
@@ -136,10 +136,6 @@ class Table:
                 self._updates = ()
         return self._array
 
-    def settle(self) -> None:
-        """Make the updates now: for whoever knows that nobody holds the table before any more."""
-        self._settled()
-
     @property
     def array(self) -> Floats:
         """The array, read-only. Whoever holds it, or a part of it, holds the table."""
@@ -147,7 +143,7 @@ class Table:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        interface = self._settled().__array_interface__  # a new dictionary
+        interface = self.settle().__array_interface__  # a new dictionary
         interface["data"] = (interface["data"][0], True)
         return interface
 
