@@ -4,8 +4,8 @@
 
 The arXiv sample of the package, over and over, in a Parquet file of row groups of 2,000 documents. CPU
 seconds are those of the driver, of the workers, and of all processes with Ray's own. Memory is the most that
-the driver had of its own, and the most that was written to the object store (of Linux: /proc tells). Runs
-without workers have the same lag and no Ray.
+the driver had of its own, and the most of the object store that a process had touched (of Linux: /proc
+tells). Runs without workers have the same lag and no Ray.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ class Watched:
                 continue  # it has ended
             self.names[pid] = name
             self.seconds[pid] = (int(fields[11]) + int(fields[12])) / TICK
-            own, shared = (float(status[key].split()[0]) / 1e3 for key in ("RssAnon", "RssShmem"))
+            own, shared = (float(status.get(key, "0").split()[0]) / 1e3 for key in ("RssAnon", "RssShmem"))
+            self.most["store"] = max(self.most["store"], shared)
             if pid == self.pid:
                 self.most["driver"] = max(self.most["driver"], own)
-            if name == "raylet":
-                self.most["store"] = max(self.most["store"], shared)
 
     def cpu(self, *kinds: str) -> float:
         """Return CPU seconds of processes whose name begins so."""
