@@ -317,8 +317,10 @@ struct Labelled {
   // own(b): what else C'Sigma C gains in tasks b to b + 7, where the model's Sigma is not the whole of it.
   template <class Own>
   bool accepts(int i, uint32_t j, uint32_t k, Own&& own) const {
-    if (model.n_tasks * model.n_hinges == 1) return accepts_few<true>(i, j, k, own(0));
-    return model.n_tasks <= kFewTasks ? accepts_few<false>(i, j, k, own(0)) : accepts_many(i, j, k, own);
+    if (model.n_tasks > kFewTasks) return accepts_many(i, j, k, own);
+    float few[kLanes];  // not as Lanes: in a template, Clang takes them for aligned
+    lanes(few) = own(0);
+    return model.n_tasks * model.n_hinges == 1 ? accepts_few<true>(i, j, k, few) : accepts_few<false>(i, j, k, few);
   }
 
  private:
@@ -380,7 +382,7 @@ struct Labelled {
 
   // One: one task with one hinge, and all of this is in registers.
   template <bool One>
-  __attribute__((noinline)) bool accepts_few(int i, uint32_t j, uint32_t k, const Lanes& own) const {
+  __attribute__((noinline)) bool accepts_few(int i, uint32_t j, uint32_t k, const float* own) const {
     const int n_tasks = One ? 1 : model.n_tasks, n_hinges = One ? 1 : model.n_hinges;
     const int width = model.topic_width, task_width = model.task_width;
     const float *sigma_j = model.sigma2 + j * n_tasks * width, *sigma_k = model.sigma2 + k * n_tasks * width;
