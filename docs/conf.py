@@ -29,6 +29,7 @@ numpydoc_show_class_members = False  # estimators inherit dozens from scikit-lea
 # Made by scikit-learn for its metadata routing, with references to its own glossary.
 _ROUTED = ("fit", "partial_fit", "predict", "decision_function", "score")
 autodoc_default_options = {"exclude-members": ", ".join(f"set_{method}_request" for method in _ROUTED)}
+default_role = "code"  # `names` in docstrings
 templates_path = ["templates"]
 exclude_patterns = ["templates"]
 toc_object_entries_show_parents = "hide"

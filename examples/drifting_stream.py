@@ -1,10 +1,10 @@
-"""How much to forget, where labels change their meaning.
+"""How much to forget when labels change their meaning.
 
     python examples/drifting_stream.py
 
-Every ten mini-batches each subject gets the label of the next one, so that what was learned turns false. Each
-model predicts a mini-batch before it learns it. Topics decide alone: words beside them would make up for much
-of it.
+Every ten mini-batches each subject gets the label of the next one, so what was learned becomes false. Each
+model predicts a mini-batch before it learns it. Topics decide alone, because words would recover by
+themselves.
 """
 
 import numpy as np

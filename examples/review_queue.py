@@ -1,9 +1,9 @@
-"""Let the model decide what it is sure of, and people the rest; what they say is learned.
+"""Let the model decide if it is certain, and people otherwise; the model learns their answers.
 
     python examples/review_queue.py
 
-Documents come 250 at a time. Those decided with less than SURE go to people, whose answers (here: the labels
-of the sample) are learned; the others are filed, and nobody looks at them again. People have ever less to do.
+Documents come 250 at a time. If the probability is below SURE, people decide (here: the labels of the
+sample), and the model learns their answers. The other documents are filed. People have less and less to do.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ from bayespa import TextModel
 from bayespa.datasets import load_arxiv_sample
 
 SURE = 0.9
-FIRST = 1000  # documents that people sort before there is a model
+FIRST = 1000  # documents that people label before there is a model
 
 
 def main() -> None:
-    """Print how much people have to do, and how good what they never see is."""
+    """Print how many documents people label, and the accuracy of the others."""
     papers = load_arxiv_sample(subset="train")
     texts, labels = papers.data, [names[0] for names in papers.labels]
     model = TextModel(random_state=0).learn(texts[:FIRST], labels[:FIRST])

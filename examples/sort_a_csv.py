@@ -1,4 +1,4 @@
-"""Learn the rows of a CSV file, sort those of another one, and say why.
+"""Learn from a CSV file, label the rows of another one, and explain the labels.
 
     python examples/sort_a_csv.py train.csv new.csv --text body --label folder
 

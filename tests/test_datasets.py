@@ -170,7 +170,7 @@ def test_missing_file_names_file_place_and_remedy(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", FETCH)
 def test_file_of_another_kind(name, tmp_path):
     (tmp_path / name).write_bytes(b"not what the name says")
-    with pytest.raises(ValueError, match=f"{name} is not a whole .*; copy it again"):
+    with pytest.raises(ValueError, match=f"{name} is not a complete .*; copy it again"):
         FETCH[name](tmp_path)
 
 
@@ -180,7 +180,7 @@ def test_truncated_archive(name, tmp_path):
     noise = np.random.default_rng(0).bytes(100_000)
     write_archive(path, {"top/file": noise})
     path.write_bytes(path.read_bytes()[:50_000])
-    with pytest.raises(ValueError, match=r"is not a whole \.tar\.xz archive"):
+    with pytest.raises(ValueError, match=r"is not a complete \.tar\.xz archive"):
         FETCH[name](tmp_path)
 
 
@@ -421,9 +421,9 @@ def test_gml_of_a_stated_shape(tmp_path):
     path.write_text("1\n2 0 1 1\n")
     bunch = datasets.load_gml(path, n_words=9, target_names=["no", "yes"])
     assert (bunch.data.shape, bunch.data[0, 1], bunch.target_names) == ((1, 9), 2, ["no", "yes"])
-    with pytest.raises(ValueError, match=r"binary.gml holds word 1, outside n_words=1"):
+    with pytest.raises(ValueError, match=r"binary.gml has word 1, outside n_words=1"):
         datasets.load_gml(path, n_words=1)
-    with pytest.raises(ValueError, match=r"binary.gml holds label 0; target_names has 0 names"):
+    with pytest.raises(ValueError, match=r"binary.gml has label 0; target_names has 0 names"):
         datasets.load_gml(path, target_names=[])
 
 
@@ -453,7 +453,7 @@ def test_damaged_gml_line_with_several_labels(tmp_path, line):
     path = tmp_path / "damaged.gml"
     path.write_text(f"1\n{line}\n")
     with pytest.raises(
-        ValueError, match=r"damaged.gml, line 2: .*'n_tokens n_labels.*have one label a document\?"
+        ValueError, match=r"damaged.gml, line 2: .*'n_tokens n_labels.*have one label per document\?"
     ):
         datasets.load_gml(path, multilabel=True)
 

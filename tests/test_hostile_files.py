@@ -216,15 +216,15 @@ def value(state, *place):
         (("estimator", "learned", "_n_steps"), 2**63, "_n_steps is"),
         (("estimator", "learned", "objective_"), "12", "objective_ must be a list of numbers"),
         (("estimator", "learned", "feature_names_in_"), {"texts": ["a"]}, "must be 20 names"),
-        (("estimator", "learned", "classes_"), {"texts": ["b", "a"]}, "different and in order"),
-        (("estimator", "learned", "classes_"), {"objects": [[1], [2]]}, "neither texts nor numbers"),
+        (("estimator", "learned", "classes_"), {"texts": ["b", "a"]}, "different and sorted"),
+        (("estimator", "learned", "classes_"), {"objects": [[1], [2]]}, "names must be texts or numbers"),
         (("estimator", "learned", "classes_"), {"texts": ["a"], "x": 1}, "has 'texts' and 'x'"),
         (("estimator", "learned", "_posterior"), {"joint": {}}, "topics"),
         (("estimator", "parameters", "prediction_sweeps"), 10**9, "prediction_sweeps is 1000000000"),
         (("estimator", "parameters", "n_jobs"), 10**9, "n_jobs is 1000000000"),
         (("estimator", "parameters", "concentration"), 1e299, "alpha is 1e\\+299"),
         (("vectorizer", "max_words"), 30.5, "max_words of OnlineVocabulary is 30.5"),
-        (("vectorizer", "stop_words"), False, "stop_words=False are no texts"),
+        (("vectorizer", "stop_words"), False, "stop_words=False are not texts"),
         (("vectorizer", "lowercase"), 1, "lowercase=1"),
         (("vectorizer", "token_pattern"), "(" * 10_001, "token_pattern must be a text of up to 10000"),
         (("vectorizer", "kind"), {}, "TypeError"),
@@ -233,7 +233,7 @@ def value(state, *place):
         (("description", "run"), {"documents": -1, "checksum": 0, "scores": None}, "documents is -1"),
         (("description", "run"), {}, "'documents' is missing"),
         (("description", "target"), "number", "is not of kind"),
-        (("description", "classes"), {"names": ["a", "b"]}, "are others than its own"),
+        (("description", "classes"), {"names": ["a", "b"]}, "of its estimator differ"),
     ],
 )
 def test_wrong_values_are_named(place, wrong, match, tmp_path):
@@ -252,7 +252,7 @@ def test_wrong_values_are_named(place, wrong, match, tmp_path):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"input": "filename"}, "reads texts, not the files"),
+        ({"input": "filename"}, "reads texts, not names of files"),
         ({"dtype": "(1000000000,)f8"}, "dtype='\\(1000000000,\\)f8' is unknown"),
         ({"dtype": None}, "dtype=None"),
         ({"ngram_range": [1, "x"]}, "TypeError"),
@@ -275,9 +275,9 @@ def test_vectorizers_of_others_are_checked(change, match, tmp_path):
     ("state", "entries", "match"),
     [
         ("NaN", (), "NaN is not JSON"),
-        ("[" * 33 + "]" * 33, (), "in more than 32 others"),
-        ("0", [("a", "F64", (2**21 + 1, 0), b"")], "much too large for one that is empty"),
-        ("0", [("a", "F64", (0, 2**11, 2**11), b"")], "much too large for one that is empty"),
+        ("[" * 33 + "]" * 33, (), "nested more than 32 deep"),
+        ("0", [("a", "F64", (2**21 + 1, 0), b"")], "too large for an empty array"),
+        ("0", [("a", "F64", (0, 2**11, 2**11), b"")], "too large for an empty array"),
         ("0", [("a", "F64", (1,) * 100, bytes(8))], "dimension"),
         (r'"\ud800"', (), "surrogates not allowed"),
         (r'{"\uDC00": 1}', (), "surrogates not allowed"),
@@ -316,8 +316,8 @@ def test_what_is_saved_can_be_loaded(tmp_path):
     deep = 0
     for _ in range(33):
         deep = [deep]
-    with pytest.raises(ValueError, match="in more than 32 others"):
+    with pytest.raises(ValueError, match="nested more than 32 deep"):
         files.write(tmp_path / "deep", deep, {})
-    with pytest.raises(ValueError, match="about 300000 values are described"):
+    with pytest.raises(ValueError, match="there are about 300000 values"):
         files.write(tmp_path / "many", [0] * 300_000, {})
     assert os.listdir(tmp_path) == ["m"]

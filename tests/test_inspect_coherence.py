@@ -152,5 +152,5 @@ def test_pyldavis_data_names_what_does_not_fit():
     model = MedLDAClassifier(n_topics=3, random_state=0).fit(corpus.data, corpus.target)
     with pytest.raises(ValueError, match=re.escape("shape (1,), and counts 40 columns")):
         pyldavis_data(model, corpus.data, ["word"])
-    with pytest.raises(ValueError, match="no word at all"):
+    with pytest.raises(ValueError, match="counts has no words"):
         pyldavis_data(model, 0 * corpus.data)

@@ -52,7 +52,7 @@ def test_numbers_and_no_labels(corpus):
     ("model", "n", "n_topics", "message"),
     [
         (MedLDAClassifier(), 4, [2], "X has 4 documents"),
-        (MedHDPClassifier(), 20, [2], "finds their number itself"),
+        (MedHDPClassifier(), 20, [2], "finds the number itself"),
         (MedLDAClassifier(), 20, [], "n_topics is empty"),
         (MedLDAClassifier(), 20, [1], "n_topics is 1"),
     ],

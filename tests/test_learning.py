@@ -221,10 +221,10 @@ def test_no_batches_teach_nothing():
         ({"discount": 0.0, "prior": PRIOR}, r"discount is 0.0; it must lie in \(0, 1\]"),
         ({"discount": 1.1, "prior": PRIOR}, r"discount is 1.1; it must lie in \(0, 1\]"),
         ({"discount": np.nan, "prior": PRIOR}, r"discount is nan; it must lie in \(0, 1\]"),
-        ({"discount": 0.5}, "discount 0.5 needs the prior that forgetting leads back to"),
+        ({"discount": 0.5}, "discount 0.5 needs a prior to forget towards"),
         (
             {"discount": 0.5, "prior": PRIOR, "n_passes": 2},
-            "discount 0.5 forgets a stream, n_passes 2 replays",
+            "discount is 0.5 and n_passes 2; discount is for one pass",
         ),
     ],
 )

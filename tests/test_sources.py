@@ -194,9 +194,11 @@ def test_a_topic_of_another_length_is_refused(path):
     kafka = Kafka(None)
     kafka.put("papers", RECORDS[:4])
     with open_source(f"{kafka.url}/papers") as source:
-        with pytest.raises(ValueError, match=r"partition 0 has messages 0 to 3, not 7.*--from first"):
+        with pytest.raises(
+            ValueError, match=r"partition 0 has messages 0 to 3, but 7 comes next.*--from first"
+        ):
             source.seek({"0": 7})
-        with pytest.raises(ValueError, match="is no offset of a topic"):
+        with pytest.raises(ValueError, match="is not an offset of a topic"):
             source.seek("7")
 
 
@@ -278,7 +280,7 @@ def test_what_is_not_installed_is_said(monkeypatch, path):
     monkeypatch.setitem(
         broker.BROKERS, "kafka", broker.Broker("bayespa.sources.kafka", "no_such_package", "kafka")
     )
-    said = "kafka:// is read by no_such_package, which is not installed: pip install 'bayespa[kafka]'"
+    said = "kafka:// needs no_such_package: pip install 'bayespa[kafka]'"
     assert said in update(path, "kafka://127.0.0.1:1/papers", code=1).stderr
 
 
@@ -286,7 +288,7 @@ def test_options_that_do_not_fit_are_refused(path):
     for options, message in (
         (["--shuffle", "5"], "--shuffle"),
         (["--skip", "5"], "--skip"),
-        (["more.jsonl"], "one stream"),
+        (["more.jsonl"], "a single stream"),
     ):
         assert message in update(path, "redis://127.0.0.1:1/papers", *options, code=2).stderr
     for options in (["--from", "last"], ["--drain"], ["--predictions", "redis://127.0.0.1:1/said"]):

@@ -72,14 +72,14 @@ def test_labels_come_in_all_forms_that_tables_have(labels, target, classes):
 def test_one_text_is_not_a_list_of_letters():
     found = model().learn(TEXTS, CLASSES)
     for use in (found.predict, found.predict_proba, found.count):
-        with pytest.raises(TypeError, match="texts is one text, 'the cat'; give a list"):
+        with pytest.raises(TypeError, match="texts is a single text, 'the cat'; give a list"):
             use("the cat")
 
 
 @pytest.mark.parametrize(
     ("texts", "labels", "error", "message"),
     [
-        ([*TEXTS[:3], float("nan")], CLASSES[:4], TypeError, r"texts\[3\] is nan, not a text; leave out"),
+        ([*TEXTS[:3], float("nan")], CLASSES[:4], TypeError, r"texts\[3\] is nan, not a text; leave it out"),
         (TEXTS[:4], CLASSES[:3], ValueError, "there are 4 texts and 3 labels; give one each"),
         (pd.DataFrame({"body": TEXTS, "n": 1}), CLASSES, TypeError, "texts is a table; .*: body, n"),
         (TEXTS, pd.DataFrame({"folder": CLASSES}), TypeError, "labels is a table; .*: folder"),
@@ -87,7 +87,7 @@ def test_one_text_is_not_a_list_of_letters():
             TEXTS,
             ["sky"] * 80,
             ValueError,
-            "the first 80 documents have only one class, 'sky'; two are needed",
+            "the first 80 documents have only one class, 'sky'; learning starts with two",
         ),
     ],
 )

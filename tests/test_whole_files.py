@@ -79,7 +79,7 @@ class TestWriting:
         monkeypatch.setattr(files.secrets, "token_hex", lambda n: "0" * 2 * n)
         part = path.parent / f".m.{'0' * 32}.part"
         part.symlink_to(mine)
-        with pytest.raises(FileExistsError, match=r"is as it was: '.*/m'"):
+        with pytest.raises(FileExistsError, match=r"is unchanged: '.*/m'"):
             files.write(path, "new", {})
         assert mine.read_text() == "mine"
         assert part.is_symlink()
@@ -156,9 +156,7 @@ except OSError as error:
     print(error)
 """
         said = ended(python(program, path))
-        assert (
-            f"File too large: the model is not saved, and a file of this name is as it was: '{path}'" in said
-        )
+        assert f"File too large: the model was not saved, and an existing file is unchanged: '{path}'" in said
         assert files.read(path)[0] == "old"
         assert names(path) == ["m"]
 
@@ -182,7 +180,7 @@ print(files.read(sys.argv[1])[0])
             saved, locked, read = ended(python(program, path)).splitlines()
             assert names(path) == ["m"]
             path.parent.chmod(0o755)
-        assert f"denied: the model is not saved, and a file of this name is as it was: '{path}'" in saved
+        assert f"denied: the model was not saved, and an existing file is unchanged: '{path}'" in saved
         assert f"denied: cannot lock the model, for which {folder}/.m.lock is to be made" in locked
         assert f"'{path}'" in locked
         assert read == "old"
@@ -216,7 +214,7 @@ print(files.read(sys.argv[1])[0])
             assert found in (failing, failing - 1, "old")
             if said is None:
                 assert found == failing
-            elif name != "close" and "is not saved" in str(said):
+            elif name != "close" and "was not saved" in str(said):
                 assert found != failing
                 assert said.errno == number
                 assert said.filename == os.fspath(path)

@@ -251,7 +251,7 @@ def test_a_reader_that_dies_without_a_word_is_noticed(monkeypatch):
 
     monkeypatch.setattr("queue.Queue.put", fail)
     model = new("linear").learn(TEXTS[:8], LABELS[:8])
-    with pytest.raises(RuntimeError, match="the thread that reads has died"):
+    with pytest.raises(RuntimeError, match="the reading thread has died"):
         list(learn_stream(model, iter(DOCUMENTS)))
     model.learn(TEXTS[8:], LABELS[8:])
 

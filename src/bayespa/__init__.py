@@ -42,7 +42,7 @@ __all__ = [
     "save",
 ]
 
-# Names are imported when they are first asked for: who needs one does not wait for all, nor for scikit-learn.
+# Names are imported on first use, so that importing the package is fast.
 _HOMES = {
     "bayespa.linear": (
         "BayesPAClassifier",
@@ -67,7 +67,7 @@ _ROOMS = ("corpus", "datasets", "inspect", "learning", "linear", "posteriors", "
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name, or a part of the package."""
+    """Import a public name or a subpackage."""
     if name in _HOME:
         found = getattr(import_module(_HOME[name]), name)
         globals()[name] = found

@@ -1,4 +1,4 @@
-"""Checks that all estimators share: an error names the parameter or the entry, its value and the remedy."""
+"""Checks that all estimators share. An error names the parameter or the entry, its value and the remedy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_THREADS = 4096
 
 
 def number_of_threads(n_jobs: int | None) -> int:
-    """Turn scikit-learn's ``n_jobs`` into threads: None is 1, -1 all processors, -2 all but one.
+    """Turn scikit-learn's ``n_jobs`` into a number of threads: None is 1, -1 all processors, -2 all but one.
 
     >>> number_of_threads(None), number_of_threads(3)
     (1, 3)
@@ -46,7 +46,7 @@ def require_number(
 ) -> None:
     """Raise a ValueError unless `value` is a number from `low` (above `low`, if `open_`) to at most `high`.
 
-    It must be finite unless it may be `infinite`, and an integer if `whole`.
+    It must be finite unless `infinite`, and an integer if `whole`.
     """
     is_number = isinstance(value, Integral if whole else Real)
     in_range = is_number and (value > low if open_ else value >= low) and value <= high
@@ -79,21 +79,21 @@ def require_finite(name: str, values: Any) -> None:
 
 
 def sparse_format(matrix: Any) -> str | None:
-    """Return how a sparse matrix is stored, such as "csr"; None if it is anything else."""
+    """Return the format of a sparse matrix, such as "csr"; None if it is not one."""
     return getattr(matrix, "format", None) if sparse.issparse(matrix) else None
 
 
 def require_sound(name: str, matrix: Any) -> None:
-    """Raise a ValueError unless the arrays of a sparse matrix fit together; anything else passes.
+    """Raise a ValueError unless the arrays of a sparse matrix are consistent; other objects pass.
 
-    SciPy believes them: an index that points out of a matrix ends the process. Hence call this before
-    anything that walks over one, such as a conversion to another format.
+    SciPy does not check them: an index outside the matrix crashes the process. Call this before anything that
+    follows the indices, such as a conversion to another format.
     """
     if sparse_format(matrix) == "lil":
-        matrix = matrix.tocsr()  # copies the indices, and does not follow them
+        matrix = matrix.tocsr()  # copies the indices without following them
     kind = sparse_format(matrix)
     if kind == "coo":
-        coords = getattr(matrix, "coords", None) or (matrix.row, matrix.col)  # SciPy has them since 1.13
+        coords = getattr(matrix, "coords", None) or (matrix.row, matrix.col)  # since SciPy 1.13
         for axis, (places, size) in enumerate(zip(coords, matrix.shape, strict=True)):
             _require_places(name, f"coords[{axis}]", places, size)
     elif kind in ("csr", "csc", "bsr"):
@@ -104,7 +104,7 @@ def require_sound(name: str, matrix: Any) -> None:
 
 
 def _require_pointers(name: str, matrix: Any, size: int) -> None:
-    """Raise a ValueError unless `indptr` cuts the entries into `size` pieces."""
+    """Raise a ValueError unless `indptr` splits the entries into `size` pieces."""
     pointers, n_entries = matrix.indptr, min(len(matrix.indices), len(matrix.data))
     if len(pointers) != size + 1:
         raise _unsound(f"{name}.indptr has length {len(pointers)}, not {size + 1}")
@@ -119,7 +119,7 @@ def _require_pointers(name: str, matrix: Any, size: int) -> None:
 
 
 def _require_places(name: str, array: str, places: Any, size: int) -> None:
-    """Raise a ValueError unless all places are in [0, size)."""
+    """Raise a ValueError unless all indices are in [0, size)."""
     if len(places) and (places.min() < 0 or places.max() >= size):
         i = int(np.argmax((places < 0) | (places >= size)))
         raise _unsound(f"{name}.{array}[{i}] is {places[i]}, not in [0, {size})")

@@ -1,4 +1,4 @@
-"""Classes and the tasks that stand for them, which all classifiers share."""
+"""Classes and their tasks, for all classifiers."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def some(values: NDArray[Any], most: int = 6) -> str:
 
 
 def require_classes(names: Any, *, ordered: bool = True) -> None:
-    """Raise a ValueError unless `names`, which came from a file, are two classes or more, all different."""
+    """Raise a ValueError unless `names`, read from a file, are two or more different classes."""
     if not isinstance(names, np.ndarray) or names.ndim != 1 or names.dtype.kind not in "biufUO":
         raise ValueError(f"classes_ is {type(names).__name__}, not an array of classes")
     if len(names) < 2:
         raise ValueError(f"there are {len(names)} classes; a classifier has two or more")
     if len(set(names.tolist())) != len(names) or (ordered and not (names[:-1] < names[1:]).all()):
-        raise ValueError(f"classes_ is {some(names)}; classes must be different and in order")
+        raise ValueError(f"classes_ is {some(names)}; classes must be different and sorted")
 
 
 def tasks_of(classes: NDArray[Any], before: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return, for each task of `classes`, the task before that it continues (-1: new) and with which sign.
+    """Return, for each task of `classes`, the task before that it continues (-1: new), and with which sign.
 
-    Two classes share one task, which stands for the second: as one of three, the first continues it with sign
-    -1.
+    Two classes share one task, whose positive side is the second. If a third class comes, the first continues
+    that task with sign -1.
 
     >>> tasks_of(np.array(["a", "b", "c"]), before=np.array(["a", "c"]))
     (array([ 0, -1,  0]), array([-1.,  1.,  1.]))

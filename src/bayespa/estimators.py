@@ -1,8 +1,8 @@
-"""What every estimator here is: parameters, and one value with all that was learned.
+"""Base class of all estimators: parameters, and one value with everything learned.
 
-A call that learns computes the next value aside and publishes it in one assignment. Whatever happens in
-between, an exception, a signal, a reader in another thread, the estimator is whole: as it was, or as it is to
-be. A shallow copy of an estimator is therefore a snapshot, and costs nothing.
+A call that learns computes the next value aside and publishes it in one assignment. After an exception or a
+signal, and for a reader in another thread, the estimator is complete: in the old state or in the new one. A
+shallow copy of an estimator is therefore a snapshot, and costs nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ENTRY = re.compile(r"^(\w+) : (.+)\n((?: +.+\n)*)", re.MULTILINE)
 def documented(cls: C) -> C:
     """Complete the docstring of a class: all parameters, with defaults, and all attributes.
 
-    A class documents the parameters that it adds, or that mean something else in it, without empty lines in
-    between. Attributes are properties whose names end with an underscore; their docstrings tell.
+    A class documents the parameters that it adds or redefines, without empty lines in between. Attributes are
+    properties whose names end with an underscore; their docstrings are used.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def documented(cls: C) -> C:
     >>> Large.__doc__.splitlines()[-2:]
     ['size : int, default=1000', '    How large it is.']
     """
-    if cls.__doc__ is None:  # python -OO keeps none
+    if cls.__doc__ is None:  # with python -OO
         return cls
     known: dict[str, tuple[str, str]] = {}
     for base in reversed(cls.__mro__):
@@ -59,7 +59,7 @@ def documented(cls: C) -> C:
         known.update((name, (kind, text)) for name, kind, text in _ENTRY.findall(entries + "\n"))
     written = []
     for name, parameter in inspect.signature(cls).parameters.items():
-        kind, text = known[name]  # a KeyError names a parameter that no class documents
+        kind, text = known[name]  # a KeyError names a parameter without documentation
         default = f'"{parameter.default}"' if isinstance(parameter.default, str) else repr(parameter.default)
         written.append(f"{name} : {kind.partition(', default=')[0]}, default={default}\n{text}")
     summary, own, rest = inspect.cleandoc(cls.__doc__).partition(_HEADING)
@@ -74,7 +74,7 @@ def documented(cls: C) -> C:
 
 
 def _attributes(cls: type) -> str:
-    """Return what the public properties of a class say of themselves, as a section of its docstring."""
+    """Return the docstrings of the public properties of a class, as a section of its docstring."""
     found = {
         name: value
         for base in reversed(cls.__mro__)
@@ -94,12 +94,12 @@ class Features:
     """The columns that an estimator knows."""
 
     n: int
-    names: NDArray[Any] | None  # None: they have none
-    topical: NDArray[np.bool_] | None = None  # (n,), which ones topics are made of; None: all
+    names: NDArray[Any] | None  # None: no names
+    topical: NDArray[np.bool_] | None = None  # (n,), the columns that topics use; None: all
 
     @classmethod
     def of(cls, X: Any, topical: ArrayLike | None = None) -> Features:
-        """Return the columns of X; only if they have names are these kept."""
+        """Return the columns of X, with their names if there are any."""
         n = int(_num_features(X))
         if topical is not None:
             topical = np.array(topical)
@@ -112,7 +112,7 @@ class Features:
 
     @classmethod
     def from_file(cls, values: dict[str, Any]) -> Features:
-        """Take the columns out of the values of a file."""
+        """Read the columns from the values of a file."""
         n, names = values.pop("n_features_in_"), values.pop("feature_names_in_", None)
         require_number("n_features_in_", n, 1, 2**31 - 1, whole=True)
         if names is not None and not (isinstance(names, np.ndarray) and names.shape == (n,)):
@@ -121,13 +121,13 @@ class Features:
         if topical is not None and not (
             getattr(topical, "shape", None) == (n,) and topical.dtype == np.bool_
         ):
-            raise ValueError(f"topic_words_ must be {n} truth values")
+            raise ValueError(f"topic_words_ must be {n} booleans")
         return cls(n, names, topical)
 
     def wider(self, X: Any, name: str, topical: ArrayLike | None = None) -> Features:
-        """Return the columns of X, which has some behind those known; else raise a ValueError.
+        """Return the columns of X, which may have additional ones; else raise a ValueError.
 
-        What topics are made of remains for the columns that were known.
+        Known columns keep their setting of `topical`.
         """
         after = Features.of(X, topical)
         if topical is not None or self.topical is not None:
@@ -137,40 +137,40 @@ class Features:
         known = None if after.names is None else after.names[: self.n].tolist()
         if known != (None if self.names is None else self.names.tolist()):
             raise ValueError(
-                f"X has {after.n} features and {name} knows {self.n}: new words must be columns behind those "
-                "known, and columns must have names if those have"
+                f"X has {after.n} features and {name} knows {self.n}: new words must be additional columns "
+                "at the end, and columns must have names if the known ones have"
             )
         return after
 
 
 class ValueEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """An estimator that has learned if it has `_learned`, a frozen value whose `features` are its columns."""
+    """An estimator whose state is `_learned`, a frozen value; `features` of the value are the columns."""
 
     _learned: Any
 
     @classmethod
     @cache
     def _get_param_names(cls) -> tuple[str, ...]:
-        """Return the names of parameters; to read the signature anew takes longer than to predict a text."""
+        """Return the names of parameters, cached: reading the signature is slower than a prediction."""
         return tuple(super()._get_param_names())
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)
 
     def _known(self) -> Any:
-        """Return what was learned; as with scikit-learn, an attribute that is not there if nothing was."""
+        """Return what was learned; raise an AttributeError if nothing was, as scikit-learn does."""
         if "_learned" not in vars(self):
             raise AttributeError(f"this {type(self).__name__} has learned nothing yet; call fit first")
         return self._learned
 
     @property
     def n_features_in_(self) -> int:
-        """Columns known."""
+        """Number of known columns."""
         return int(self._known().features.n)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the columns, if they have any."""
+        """Names of the columns, if any."""
         names = self._known().features.names
         if names is None:
             raise AttributeError("the columns have no names")

@@ -1,16 +1,16 @@
-"""The BayesPA round and its loop, generic over a model (the paper's section 2).
+"""The BayesPA round and its loop, generic over a model (section 2 of the paper).
 
-A state is a value. A model *proposes* what a mini-batch adds to it: a pure function of the state, the batch
-and the index of the step, which may be computed anywhere. `apply` adds that and makes the next state, whole
-or not at all. Online learning, batch learning, several passes, forgetting: each is a way to feed or add
-statistics, and all of it is in this file. To learn a model of your own, write a class with a method `propose`
-(see `Learner`) and hand it to `learn`.
+A state is an immutable value. A model *proposes* what a mini-batch adds to it: a pure function of the state,
+the batch and the index of the step, which may be computed anywhere. `apply` adds it and makes the next state.
+Online learning, batch learning, several passes and forgetting differ only in what is added, and all of them
+are in this file. To learn a model of your own, write a class with a method `propose` (see `Learner`) and pass
+it to `learn`.
 
-**A lag** lets several mini-batches be learned at once. With a lag of L, mini-batch b is proposed under the
-posterior that has the mini-batches up to b - L, and statistics are added in the order of b. The lag is a part
-of the model: whoever computes the proposals, in whatever order and how often, the bits are the same. With a
-lag of 1 there is one proposal at a time. Now and then nothing is under way (`level`), for checkpoints. See
-`Flight`.
+With **a lag** several mini-batches are computed at once. With a lag of L, mini-batch b is proposed under the
+posterior that has the mini-batches up to b - L, and statistics are added in the order of b. The lag is a
+parameter of the model. The result does not depend on who computes the proposals, in which order, and how
+often. With a lag of 1 there is one proposal at a time. At some mini-batches (`level`) no step is in progress,
+for checkpoints. See `Flight`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ P_contra = TypeVar("P_contra", bound="Learnable[Any]", contravariant=True)
 
 
 class Learnable(Protocol[S_contra]):
-    """What a posterior must offer, as a value: nothing changes it. All of `bayespa.posteriors` do."""
+    """The operations of a posterior, an immutable value; all of `bayespa.posteriors` have them."""
 
     def changed(self, plus: S_contra | None = None, minus: S_contra | None = None) -> Self:
         """Return self - minus + plus."""
@@ -44,12 +44,12 @@ P = TypeVar("P", bound="Learnable[Any]")
 
 @dataclass(frozen=True)
 class State(Generic[P]):
-    """What was learned: a posterior, and how it came about."""
+    """What was learned: a posterior, and counters."""
 
     posterior: P
-    version: int = 0  # goes up by one with every mini-batch
-    n_steps: int = 0  # local steps made, which address random numbers
-    n_examples: int = 0  # seen, each once however many passes there were
+    version: int = 0  # increases by one with every mini-batch
+    n_steps: int = 0  # number of local steps; it addresses random numbers
+    n_examples: int = 0  # examples seen, each counted once
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ class Step(Generic[S]):
     """What a model proposes to add for one mini-batch."""
 
     statistics: S
-    objective: float  # this batch's part of what learning minimises
+    objective: float  # this batch's part of the objective
     n_examples: int
-    n_steps: int = 1  # local steps that it took
+    n_steps: int = 1  # number of local steps
 
 
 @dataclass(frozen=True)
 class Before(Generic[S]):
-    """The step that a mini-batch taught last, which is to be replaced.
+    """The last step of a mini-batch, which is to be replaced.
 
-    It is `kept` while the batch is learned again if there is nothing else to find latent variables with: if
-    the batch is all of the data, or if what it taught was a guess.
+    If `kept`, it stays in the posterior while the batch is learned again, to find latent variables with: if
+    the batch is all of the data, or if the step was a guess.
     """
 
     step: Step[S]
@@ -79,19 +79,19 @@ class Before(Generic[S]):
         return self.step.statistics
 
     def out_of(self, posterior: P) -> P:
-        """Return the posterior to learn the batch with: without what it taught before, unless kept."""
+        """Return the posterior for learning the batch again: without this step, unless it is kept."""
         return posterior if self.kept else posterior.changed(minus=self.statistics)
 
 
 class Learner(Protocol[P_contra, B_contra, S]):
-    """What `rounds` and `learn` need of a model. It holds hyper-parameters and changes nothing."""
+    """What `rounds` and `learn` need from a model. It has only hyper-parameters, and is immutable."""
 
     def propose(
         self, posterior: P_contra, batch: B_contra, index: int, before: Before[S] | None = None
     ) -> Step[S]:
-        """Return what `batch` adds to `posterior`, in place of what it taught `before`.
+        """Return what `batch` adds to `posterior`, to replace what it added `before`.
 
-        `index` counts the local steps made so far: draw random numbers by it, and every run gives the same
+        `index` counts the local steps so far. Use it to address random numbers, and every run gives the same
         bits.
         """
 
@@ -102,10 +102,10 @@ class InOrder(Protocol):
     n_iterations: int  # `Step.n_steps` of every step
 
     def near(self, posterior: Any, batch: Any) -> tuple[Any, Any]:
-        """Return what `propose` needs of a posterior and of a batch: that is sent to whoever proposes."""
+        """Return what `propose` needs from a posterior for a batch; only this is sent to workers."""
 
     def finish(self, posterior: Any, batch: Any, found: Any, index: int, before: Any = None) -> Any:
-        """Return the step of which `found` was proposed, where it is added: with what is learned in order.
+        """Return the step for the proposal `found` when it is added, with what must be learned in order.
 
         The posterior has all mini-batches before this one.
         """
@@ -117,21 +117,21 @@ def in_order(model: object) -> TypeGuard[InOrder]:
 
 
 class Future(Protocol):
-    """A result to come."""
+    """A future result."""
 
     def result(self) -> Any:
-        """Wait for it; raise what its computation has raised."""
+        """Wait for the result; raise the exception of its computation, if any."""
 
 
 class Executor(Protocol):
-    """Whoever computes steps: `HERE`, pools of `concurrent.futures`, `bayespa.workers.Workers`."""
+    """Computes steps: `HERE`, pools of `concurrent.futures`, or `bayespa.workers.Workers`."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future:
-        """Begin to compute a pure function."""
+        """Start computing a pure function."""
 
 
 class Done:
-    """A result that is there, or the exception in its place."""
+    """A finished result, or an exception."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._error: Exception | None = None
@@ -141,17 +141,17 @@ class Done:
             self._error = error
 
     def result(self) -> Any:
-        """Return it, or raise the exception."""
+        """Return the result, or raise the exception."""
         if self._error is not None:
             raise self._error
         return self._value
 
 
 class InThisThread:
-    """Computes at once."""
+    """Computes in this thread, immediately."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Done:
-        """Compute a function now; what it raises is raised when its result is asked for."""
+        """Compute a function now; its exception is raised by `result`."""
         return Done(function, *arguments)
 
 
@@ -183,7 +183,7 @@ def level(lag: int, index: int) -> bool:
 
 @dataclass(frozen=True)
 class _Proposed:
-    """A step that is being computed."""
+    """A step in progress."""
 
     model: Any
     batch: Any
@@ -194,16 +194,16 @@ class _Proposed:
 
 
 class Flight(Generic[P]):
-    """Steps that are being computed, in the order in which they will be added.
+    """Steps in progress, in the order of their addition.
 
-    A mini-batch is launched when the posterior is current that it is to be proposed under, so nobody has to
-    keep an older one. What is learned in order, such as weights of words that overshoot if several
-    mini-batches correct one mistake, a model learns where it is added: in `InOrder.finish`.
+    A mini-batch is launched while the posterior of its proposal is the current one, so nobody has to keep an
+    older one. Some parts must learn in order: weights of words would overshoot if several mini-batches
+    corrected the same error. They learn in `InOrder.finish`, when the step is added.
     """
 
     def __init__(self, executor: Executor = HERE, lag: int = 1) -> None:
         if lag < 1:
-            raise ValueError(f"lag is {lag}; it must be at least 1, where a mini-batch waits for no other")
+            raise ValueError(f"lag is {lag}; it must be at least 1")
         self._executor, self._lag = executor, lag
         self._steps: deque[_Proposed] = deque()
 
@@ -211,7 +211,7 @@ class Flight(Generic[P]):
         return len(self._steps)
 
     def room(self, version: int) -> bool:
-        """Return whether the next mini-batch may be launched now that so many were added."""
+        """Return whether the next mini-batch may be launched, after so many were added."""
         n, index = len(self._steps), version + len(self._steps)
         return n == 0 or (n < lag_of(self._lag, index) and not level(self._lag, index))
 
@@ -223,9 +223,9 @@ class Flight(Generic[P]):
         before: Before[Any] | None = None,
         needed: tuple[Any, Any] | None = None,
     ) -> None:
-        """Begin to compute what a mini-batch adds, under the posterior of `state`.
+        """Start computing what a mini-batch adds, under the posterior of `state`.
 
-        `needed` is what `InOrder.near` returns, of a posterior that has yet to make room for the batch.
+        `needed` is what `InOrder.near` returns, if the posterior has not been extended for the batch yet.
         """
         n_steps = 1
         if in_order(model):
@@ -235,7 +235,7 @@ class Flight(Generic[P]):
         self._steps.append(_Proposed(model, batch, index, before, future, n_steps))
 
     def land(self, state: State[P], *, again: bool = False) -> tuple[State[P], Step[Any]]:
-        """Return the state that has learned the oldest mini-batch under way, and its step."""
+        """Return the state after adding the oldest mini-batch in progress, and its step."""
         now = self._steps[0]
         step = now.future.result()
         if in_order(now.model):
@@ -253,8 +253,8 @@ class Round(Generic[P, S]):
     step: Step[S]
     pass_index: int
     batch_index: int
-    n_batches: int | None  # None: a stream, whose length is not known
-    n_examples: int  # seen since the start, all passes together
+    n_batches: int | None  # None: a stream of unknown length
+    n_examples: int  # seen since the start, in all passes
 
 
 Callback = Callable[[Round[Any, Any]], object]
@@ -263,9 +263,9 @@ Callback = Callable[[Round[Any, Any]], object]
 def apply(
     state: State[P], step: Step[S], before: Before[S] | None = None, *, again: bool = False
 ) -> State[P]:
-    """Return the state that has learned a step, in place of what its batch taught `before`.
+    """Return the state after a step, which replaces what its batch taught `before`.
 
-    If the batch was learned `again`, its examples were counted the first time.
+    If the batch is learned `again`, its examples are not counted again.
 
     Examples
     --------
@@ -298,36 +298,36 @@ def rounds(
     lag: int = 1,
     executor: Executor = HERE,
 ) -> Iterator[Round[P, S]]:
-    """Learn mini-batch after mini-batch, and yield the state after each one.
+    """Learn one mini-batch after another, and yield the state after each.
 
     Parameters
     ----------
     model : Learner
-        Gives the statistics of a mini-batch.
+        The model.
     state : State
-        Where to start; it stays as it is.
+        The initial state.
     batches : iterable of mini-batches
         A stream for one pass; for more passes, something that can be iterated again (a list).
     n_passes : int
-        From the second pass on, what a mini-batch added before is replaced: no data counts twice.
+        From the second pass on, a mini-batch replaces what it added before: no data counts twice.
     discount : float
-        Below 1, forget: before each round the posterior goes back towards `prior` by this factor. One pass
-        only.
+        If below 1, forget: before each round the posterior moves back towards `prior` by this factor. Only
+        for one pass.
     prior : Learnable, optional
-        Where forgetting leads to; needed if `discount` < 1.
+        The limit of forgetting; needed if `discount` < 1.
     tol : float
-        Stop when the objective, summed over a pass, changes by less than this relative to the pass before
-        (the paper: 1e-4).
+        Stop when the objective of a pass changes by less than this, relative to the pass before (the paper:
+        1e-4).
     replaces : bool
-        If false, later passes replace nothing: for a model whose statistics are steps along a gradient.
+        If false, later passes replace nothing, for a model whose statistics are steps along a gradient.
     guesses : sequence of Step
-        Guesses of what the first mini-batches add, which the posterior has; each is replaced when its turn
-        comes. Until then nothing is forgotten.
+        Guesses of what the first mini-batches add, already in the posterior; each is replaced when its
+        mini-batch is learned. Until then nothing is forgotten.
     lag : int
-        L: mini-batch b is proposed under the posterior with the mini-batches up to b - L, or fewer while
-        little was learned (see `lag_of`). 1: with all before it. A pass ends before the next begins.
+        L: mini-batch b is proposed under the posterior with the mini-batches up to b - L; the first
+        mini-batches have a smaller lag (see `lag_of`). A pass ends before the next begins.
     executor : Executor
-        Whoever computes proposals; no result depends on it.
+        Computes proposals; the result does not depend on it.
 
     Yields
     ------
@@ -352,14 +352,14 @@ def rounds(
         raise ValueError(f"discount is {discount}; it must lie in (0, 1], where 1 forgets nothing")
     if discount < 1.0 and n_passes > 1:
         raise ValueError(
-            f"discount {discount} forgets a stream, n_passes {n_passes} replays a corpus: use one of both"
+            f"discount is {discount} and n_passes {n_passes}; discount is for one pass; use one of them"
         )
     if discount < 1.0 and prior is None:
-        raise ValueError(f"discount {discount} needs the prior that forgetting leads back to")
+        raise ValueError(f"discount {discount} needs a prior to forget towards")
     if n_passes > 1 and iter(batches) is batches:
         raise ValueError(f"n_passes is {n_passes} but the batches can be iterated only once; pass a list")
     n_batches = len(batches) if isinstance(batches, Sized) else None
-    taught = list(guesses)  # by each batch when it was learned last
+    taught = list(guesses)  # the last step of each batch
     n_examples, objective_before = 0, float("nan")
     for pass_index in range(n_passes):
         objective, batch_index, launched = 0.0, 0, 0
@@ -390,7 +390,7 @@ def rounds(
 
 
 class Feed:
-    """Mini-batches, each read when it is asked for; an error waits until what was read before is learned."""
+    """Mini-batches that are read on demand; an error waits until everything read before is learned."""
 
     def __init__(self, batches: Iterable[Any]) -> None:
         self._batches = iter(batches)
@@ -398,7 +398,7 @@ class Feed:
         self._error: Exception | None = None
 
     def more(self) -> bool:
-        """Return whether there is another one."""
+        """Return whether there is another mini-batch."""
         if not self._next and self._error is None:
             try:
                 self._next = [next(self._batches)]
@@ -409,11 +409,11 @@ class Feed:
         return bool(self._next)
 
     def take(self) -> Any:
-        """Return the next one."""
+        """Return the next mini-batch."""
         return self._next.pop()
 
     def check(self) -> None:
-        """Raise the error that reading has met."""
+        """Raise the error of reading, if any."""
         if self._error is not None:
             raise self._error
 
@@ -440,17 +440,16 @@ def learn(
     callbacks: Iterable[Callback] = (),
     **options: Any,
 ) -> Result[P]:
-    """Run `rounds` from a posterior to the end, calling every callback with each `Round`.
+    """Run `rounds` from a posterior to the end, and call every callback with each `Round`.
 
     Parameters
     ----------
     model, batches
-        As for `rounds`.
+        As in `rounds`.
     posterior : Learnable
-        Where to start; it stays as it is.
+        The initial posterior.
     callbacks : iterable of callables
-        Each is called with the `Round` after every mini-batch; a callback that returns True stops the
-        learning.
+        Each is called with the `Round` after every mini-batch; learning stops if one returns True.
     **options
         `n_passes`, `discount`, `prior`, `tol`, `replaces`, `guesses`, `lag` and `executor` of `rounds`.
 

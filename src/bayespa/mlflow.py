@@ -1,6 +1,6 @@
-"""Models of texts in MLflow: saved as model files of their own, without pickle, and served by its ``pyfunc``.
+"""Text models in MLflow, saved without pickle and served by ``pyfunc``.
 
-Needs MLflow, or its small edition: ``pip install "bayespa[mlflow]"``.
+Needs MLflow or mlflow-skinny: ``pip install "bayespa[mlflow]"``.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from bayespa.text.model import TextModel
 
 
 def save_model(model: TextModel, path: str | os.PathLike[str], **options: Any) -> None:
-    """Save a model of texts as a folder that ``mlflow.pyfunc.load_model`` and ``mlflow models serve`` read.
+    """Save a text model as a folder for ``mlflow.pyfunc.load_model`` and ``mlflow models serve``.
 
     Parameters
     ----------
     model : TextModel
-        That has learned.
+        A fitted model.
     path : path
-        The folder, which is made.
+        The folder to create.
     **options
-        Of ``mlflow.pyfunc.save_model``, such as ``signature`` or ``metadata``.
+        Options of ``mlflow.pyfunc.save_model``, such as ``signature`` or ``metadata``.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def save_model(model: TextModel, path: str | os.PathLike[str], **options: Any) -
 
 
 def log_model(model: TextModel, **options: Any) -> Any:
-    """Log a model of texts to the active run, with options of ``mlflow.pyfunc.log_model`` such as ``name``.
+    """Log a text model to the active run, with options of ``mlflow.pyfunc.log_model`` such as ``name``.
 
     >>> with mlflow.start_run():  # doctest: +SKIP
     ...     info = bayespa.mlflow.log_model(model, name="reviews")
@@ -60,19 +60,19 @@ def _write(function: str, model: TextModel, **options: Any) -> Any:
 
 
 class PyfuncModel:
-    """A model of texts as MLflow calls it."""
+    """A text model with the interface of MLflow."""
 
     def __init__(self, model: TextModel) -> None:
         self.model = model
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
-        """Return labels of texts, and how probable each is or, of numbers, its standard deviation.
+        """Return labels of texts, with their probabilities or, for numbers, standard deviations.
 
         Parameters
         ----------
         model_input : list or Series of n str, or DataFrame of n rows with a column ``text`` or a single one
         params : dict, optional
-            Is not used.
+            Not used.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class PyfuncModel:
 
 
 def _load_pyfunc(path: str) -> PyfuncModel:
-    """Load what `save_model` has saved; MLflow calls this."""
+    """Load what `save_model` saved; MLflow calls this."""
     model = bayespa.load(path)
     if not isinstance(model, TextModel):
         raise ValueError(f"{path} holds a {type(model).__name__}, not a TextModel")

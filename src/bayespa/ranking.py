@@ -1,4 +1,4 @@
-"""The largest of many values, ties broken by place: which are chosen does not depend on the machine."""
+"""The largest of many values, with ties broken by index, so that the result is the same on every machine."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 
 def largest(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
-    """Return the places of the n largest values, the largest first, the first of equals first.
+    """Return the indices of the n largest values, the largest first; of equal values the first one first.
 
-    `np.argpartition` chooses among equals by the instructions that the processor has; the value of the n-th
-    largest is the same everywhere.
+    `np.argpartition` breaks ties differently on different processors. The value of the n-th largest is the
+    same everywhere.
 
     >>> largest(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
     [1, 3, 2]

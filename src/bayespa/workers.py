@@ -1,7 +1,7 @@
-"""Workers on Ray: processes of this machine or of a cluster, to which `bayespa.learning` hands its steps.
+"""Workers on Ray: processes of this machine or of a cluster that compute steps of `bayespa.learning`.
 
-A step is a pure function, so Ray may make one twice, or again where a worker or a machine was lost: it is
-added once, in its turn. What is learned depends on none of this.
+A step is a pure function. Ray may compute one twice, or again after a worker or a machine was lost; it is
+added once, in its turn. The result does not depend on this.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bayespa import _native
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-RETRIES = 10  # of a call whose worker was lost: one that kills its worker each time comes to an end
-AHEAD = 2  # calls of `map` to each worker that are under way or whose results wait
+RETRIES = 10  # of a call whose worker was lost, so that a call that always kills its worker ends
+AHEAD = 2  # calls of `map` per worker that are in progress, or whose results wait
 
 
 class Workers:
@@ -31,11 +31,11 @@ class Workers:
     Parameters
     ----------
     n : int, optional
-        Start Ray on this machine, with so many workers; it ends with `close` or with this process.
+        Start Ray on this machine with n workers; it stops with `close` or with this process.
     address : str, optional
-        Use a cluster: the address of its head, or "auto" on one of its machines.
+        Use a cluster: the address of its head node, or "auto" on one of its machines.
     **options
-        Of `ray.init`.
+        Options of `ray.init`.
 
     Examples
     --------
@@ -50,12 +50,12 @@ class Workers:
             raise ValueError("give n, to start workers on this machine, or the address of a cluster")
         self._ray = _imported()
         self._folder: str | None = None
-        self.calls: Counter[str] = Counter()  # made by each worker
-        self.busy: Counter[str] = Counter()  # seconds that each has computed
+        self.calls: Counter[str] = Counter()  # calls of each worker
+        self.busy: Counter[str] = Counter()  # seconds of computation of each worker
         options = {"logging_level": "error", "log_to_driver": False, **options}
         if address is None:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it reports to its makers
-            os.environ.setdefault("RAY_worker_niceness", "0")  # else workers yield to all other programs
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # do not send usage reports
+            os.environ.setdefault("RAY_worker_niceness", "0")  # else workers have a low priority
             self._folder = tempfile.mkdtemp(prefix="bayespa-ray-")
             options = {"num_cpus": n, "include_dashboard": False, "_temp_dir": self._folder, **options}
         self._ray.init(address=address or "local", **options)  # another Ray of this machine is not ours
@@ -63,24 +63,24 @@ class Workers:
 
     @property
     def n(self) -> int:
-        """How many calls can be made at once now."""
+        """Number of calls that can run at once."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> _Call:
-        """Begin to compute a pure function on some worker."""
+        """Start computing a pure function on a worker."""
         return _Call(self, self._call.remote((function, arguments)))
 
     def map(self, function: Callable[..., Any], items: Iterable[Any], *, shared: Any = None) -> Iterator[Any]:
-        """Yield a pure function of each item, in their order; what waits to be taken is bounded.
+        """Yield a pure function of each item, in their order; the number of waiting results is bounded.
 
         Parameters
         ----------
         function : callable
-            Called with an item, or with what is shared and an item.
+            Called with an item, or with `shared` and an item.
         items : iterable
             Read as results are taken.
         shared : optional
-            A large argument of all calls, such as a model, which each worker is given once.
+            A large argument of all calls, such as a model; each worker gets it once.
         """
         if shared is not None:
             box = [self._ray.put(shared)]  # in a list it is not fetched for every call
@@ -94,7 +94,7 @@ class Workers:
             yield calls.popleft().result()
 
     def close(self) -> None:
-        """End the workers of this machine, or leave the cluster."""
+        """Stop the workers of this machine, or leave the cluster."""
         self._ray.shutdown()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -107,13 +107,13 @@ class Workers:
 
 
 class _Call:
-    """A result to come."""
+    """A future result."""
 
     def __init__(self, workers: Workers, reference: Any) -> None:
         self._workers, self._reference = workers, reference
 
     def result(self) -> Any:
-        """Wait for it; raise what its computation has raised, or a RuntimeError if no worker survives it."""
+        """Wait for the result; raise its exception, or a RuntimeError if every worker is lost."""
         ray, workers = self._workers._ray, self._workers
         try:
             value, worker, seconds = ray.get(self._reference)
@@ -121,7 +121,7 @@ class _Call:
             raise error.cause from error
         except ray.exceptions.RayError as error:
             raise RuntimeError(
-                f"{RETRIES + 1} workers were lost while they computed it, the last so: {error}"
+                f"{RETRIES + 1} workers were lost while computing it; the last error: {error}"
             ) from error
         workers.calls[worker] += 1
         workers.busy[worker] += seconds
@@ -129,7 +129,7 @@ class _Call:
 
 
 def _timed(call: tuple[Callable[..., Any], tuple[Any, ...]]) -> tuple[Any, str, float]:
-    """Call a function on a worker, in one thread; return which one it was, too, and how long it took.
+    """Call a function on a worker, in one thread; return the result, the worker's name and the seconds.
 
     It comes as one object with its arguments: each object that is sent costs the driver half a millisecond.
     """
@@ -140,11 +140,11 @@ def _timed(call: tuple[Callable[..., Any], tuple[Any, ...]]) -> tuple[Any, str, 
     return value, f"{socket.gethostname()}:{os.getpid()}", time.process_time() - begin
 
 
-_SHARED: dict[str, Any] = {}  # of a worker: what it was given last
+_SHARED: dict[str, Any] = {}  # in a worker: the last shared argument
 
 
 def _with_shared(box: list[Any], function: Callable[..., Any], item: Any) -> Any:
-    """Call a function on a worker with what is shared, fetched when it is first asked for."""
+    """Call a function on a worker with the shared argument, which is fetched on first use."""
     (reference,) = box
     if reference.hex() not in _SHARED:
         _SHARED.clear()
@@ -156,5 +156,5 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ImportError('workers run on Ray, which is not installed: pip install "bayespa[ray]"') from error
+        raise ImportError('workers need Ray: pip install "bayespa[ray]"') from error
     return ray

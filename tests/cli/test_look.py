@@ -34,7 +34,7 @@ def test_predict_refuses_what_it_cannot_read(bayespa, model, tmp_path):
     path.write_text("text,label\na b,c\n")
     found = bayespa("predict", model, path, code=1)
     assert f"{path}, line 1: the header has no column 'body', only 'text', 'label'; name it" in found.err
-    assert "Error: no document of the input could be read" in found.err
+    assert "Error: the whole input is malformed" in found.err
     found = bayespa("predict", model, "-", input="a text\n", code=1)
     assert "line 1: not JSON (Expecting value" in found.err
     assert "; if it is not meant to be, give --format" in found.err

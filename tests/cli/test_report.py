@@ -45,7 +45,7 @@ def test_the_first_documents_are_shown_unless_told_otherwise(bayespa, files, mod
     assert "the first 40 documents of" in path.read_text(encoding="utf-8")
     assert bayespa(*command, "--limit", 50, "--json").json["documents"] == 50
     assert bayespa(*command, "--skip", 260, "--json").json["documents"] == 40
-    assert "are those of 40 documents of" in path.read_text(encoding="utf-8")
+    assert "are for 40 documents of" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["medlda", "medhdp", "linear"])

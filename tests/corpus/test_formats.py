@@ -115,9 +115,7 @@ def test_zstandard_without_pyarrow(tmp_path, monkeypatch):
     path = tmp_path / "docs.jsonl.zst"
     path.write_bytes(b"")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        ImportError, match=r"docs.jsonl.zst is unpacked by pyarrow.*pip install bayespa\[data\]"
-    ):
+    with pytest.raises(ImportError, match=r"docs.jsonl.zst needs pyarrow.*pip install bayespa\[data\]"):
         list(read(path))
 
 
@@ -125,7 +123,7 @@ def test_zstandard_without_pyarrow(tmp_path, monkeypatch):
 def test_tables_without_pyarrow(tmp_path, monkeypatch, name):
     (tmp_path / name).write_bytes(b"")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=rf"{name} is read by pyarrow.*pip install bayespa\[data\]"):
+    with pytest.raises(ImportError, match=rf"{name} needs pyarrow.*pip install bayespa\[data\]"):
         list(read(tmp_path / name))
 
 
@@ -169,20 +167,20 @@ def test_globs_are_sorted_and_paths_keep_their_order(tmp_path):
     [
         ("none.txt", {}, FileNotFoundError, "there is no file 'none.txt'"),
         ("no*.txt", {}, FileNotFoundError, r"no file matches 'no\*.txt'"),
-        ("empty", {}, FileNotFoundError, "the folder 'empty' holds no files"),
+        ("empty", {}, FileNotFoundError, "the folder 'empty' has no files"),
         ([], {}, ValueError, "no path to read"),
-        (["-", "-"], {}, ValueError, "named twice"),
+        (["-", "-"], {}, ValueError, "given twice"),
         (
             "a.xyz",
             {},
             ValueError,
-            "'a.xyz' does not tell the format; give format= one of lines, files, jsonl",
+            "the format of 'a.xyz' is unknown from its name; give format= one of lines, files, jsonl",
         ),
         ("a.txt", {"format": "json"}, ValueError, "format='json' is unknown; use one of lines"),
         ("a.txt", {"target": "many"}, ValueError, "target='many' is unknown"),
         ("a.txt", {"separator": ""}, ValueError, "separator='' must not be empty"),
         ("a.txt", {"text": []}, ValueError, "text is empty"),
-        ("a.txt", {"encoding": "utf-16"}, ValueError, "encoding='utf-16' cannot be cut .*iconv -f utf-16"),
+        ("a.txt", {"encoding": "utf-16"}, ValueError, "encoding='utf-16' cannot be split .*iconv -f utf-16"),
         ("a.txt", {"encoding": "klingon"}, ValueError, "klingon"),
     ],
 )

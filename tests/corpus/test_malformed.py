@@ -56,9 +56,9 @@ def test_jsonl(tmp_path):
         3: "no field 'text', only 'label'; name it with text=",
         4: "no field 'label', only 'text'; name it with label=, or label=None for no labels",
         5: "field 'text' is 3, not a text",
-        6: "byte 11 (0xff) is not utf-8; name the right encoding=",
+        6: "byte 11 (0xff) is not utf-8; give the right encoding=",
         7: "NUL at byte 12; is it text?",
-        8: "a JSON list where an object is wanted",
+        8: "a JSON list instead of an object",
         9: "label {'a': 1} is neither a text nor a number",
         10: "label None is neither a text nor a number",
         11: "half of a surrogate pair, \\ud800, is not a character",
@@ -138,7 +138,7 @@ def test_csv(tmp_path):
     contents, problems = problems_of(path, encoding="utf-8")
     assert contents == ["good\nin two lines", "good"]
     assert [line for line, _ in problems] == [4, 5, 7, 8, 9, 12]
-    assert problems[0][1] == "1 fields where the header has 2"
+    assert problems[0][1] == "1 fields, but the header has 2"
     assert problems[2][1].startswith("not a row of values (',' expected after '\"'")
     assert problems[4][1].startswith("NUL")
     assert (
@@ -201,7 +201,7 @@ def test_a_cell_above_the_limit_of_the_csv_module(tmp_path):
         ("number", '"three"', "label 'three' is not a finite number"),
         ("number", "1e999", "label inf is not a finite number"),
         ("number", "[1]", "label [1] is not a finite number"),
-        ("class", '["a", "b"]', "2 labels ['a', 'b'] where target='class' allows one"),
+        ("class", '["a", "b"]', "2 labels ['a', 'b'], but target='class' allows one"),
     ],
 )
 def test_labels_of_another_kind(tmp_path, target, bad, message):
@@ -231,7 +231,7 @@ def test_truncated_compressed_file(tmp_path, name, suffix):
     rows = data.decode().split("\n")[header : header + len(contents)]
     assert contents == [row.split(",")[0] if header else row for row in rows]
     assert line == len(contents) + header + 1
-    assert message.startswith("the file is damaged or cut off here and cannot be read on (")
+    assert message.startswith("the file is damaged or truncated here; the rest cannot be read (")
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
@@ -289,7 +289,7 @@ def test_what_is_not_utf8_is_read_by_a_guess_which_is_told(tmp_path, name, conte
     assert problems_of(file, encoding="utf-8", format="lines" if line is None else None)[1][0][0] == (
         line or 1
     )
-    with pytest.raises(MalformedInput, match="is not utf-8; name the right encoding="):
+    with pytest.raises(MalformedInput, match="is not utf-8; give the right encoding="):
         list(read(path, strict=True))
     assert next(d.content for d in read(path, strict=True, encoding="latin-1")) == expected[0]
 
@@ -313,7 +313,7 @@ def test_damaged_tables(tmp_path, name):
     path.write_bytes(path.read_bytes()[:-200])
     contents, [(line, message)] = problems_of(path)
     assert (contents, line) == ([], None)
-    assert message.startswith("the file is damaged or cut off")
+    assert message.startswith("the file is damaged or truncated")
     path.write_bytes(b"")
     assert len(problems_of(path)[1]) == 1
 
@@ -378,7 +378,7 @@ def test_matlab(tmp_path):
     assert problems[0][1].startswith("document 2 has no label: line 2 of train.label: byte 1")
     assert problems[1][1] == "2 labels in train.label, but there is a document 3"
     (tmp_path / "train.label").write_bytes(b"1\n1\n1\n1\n1\n")
-    cut_off = "2 more labels in train.label than documents; is the file cut off?"
+    cut_off = "2 more labels in train.label than documents; is the file truncated?"
     assert problems_of(path)[1] == [(None, cut_off)]
 
 
@@ -389,7 +389,9 @@ def test_gml(tmp_path):
     assert len(contents) == 3
     assert "is not of the form 'n_tokens label word...'" in problems.pop(1)[1]
     assert problems[0][0] == 3
-    assert problems[0][1].endswith("(3 numbers, 4 announced); does the file have several labels a document?")
+    assert problems[0][1].endswith(
+        "(3 numbers, 4 announced); does the file have several labels per document?"
+    )
     assert problems[1] == (None, "line 1 is '3' and 5 follow; it must be their number (> 0)")
 
 
@@ -418,7 +420,7 @@ def test_nobody_listens(tmp_path):
     assert all(w.category is CorpusWarning for w in caught)
     assert first.startswith(f"{path}, line 1: not JSON")
     assert first.endswith("(left out; problems=Problems() collects these, strict=True stops)")
-    assert summary.startswith("5 malformed pieces of input left out:\n")
+    assert summary.startswith("left out 5 malformed records:\n")
     assert summary.endswith("and 4 more")
 
 

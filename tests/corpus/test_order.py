@@ -123,7 +123,7 @@ class TestShuffleAll:
                 raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("bayespa.corpus.order.TemporaryFile", Full)
-        with pytest.raises(OSError, match=r"No space left on device: to be mixed, .* TMPDIR names another"):
+        with pytest.raises(OSError, match=r"No space left on device: shuffling writes .* set TMPDIR"):
             mixed(3, 0)
 
     def test_errors_of_the_documents_are_theirs(self):

@@ -84,7 +84,7 @@ def test_what_is_damaged_or_missing_is_named_by_its_url(url, tmp_path):
     if url.startswith("file:"):
         list(read(cut, problems=problems))
         assert problems.first[0].source == cut
-        assert "damaged or cut off" in problems.first[0].message
+        assert "damaged or truncated" in problems.first[0].message
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read(f"{url}/nothing.jsonl")
     with pytest.raises(MalformedInput, match="no column 'body'"):

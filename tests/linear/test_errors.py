@@ -299,7 +299,7 @@ def test_replaying_and_forgetting_exclude_each_other():
     model = BayesPAClassifier().fit(X, Y).set_params(n_passes=2, discount=0.9)
     before = state(model)
     with pytest.raises(
-        ValueError, match=r"discount 0.9 forgets a stream, n_passes 2 replays a corpus: use one"
+        ValueError, match=r"discount is 0.9 and n_passes 2; discount is for one pass; use one"
     ):
         model.fit(X, Y)
     assert_equal(state(model), before)

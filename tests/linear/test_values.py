@@ -303,7 +303,7 @@ def test_files_have_the_names_of_version_1(estimator, names):
         if name != "n_iter_" or "posterior_" in names:
             with pytest.raises(ValueError, match=f"'{name}' is missing"):
                 clone(estimator)._from_file(file)
-        with pytest.raises(ValueError, match="'other' is not the name of something learned"):
+        with pytest.raises(ValueError, match="'other' is not a name of this estimator"):
             clone(estimator)._from_file({**model._to_file(), "other": 1})
 
 
@@ -345,11 +345,11 @@ def test_a_file_of_a_bayesian_model_that_does_not_fit_together(name, value, mess
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("_weights", None, "must be arrays of one shape"),
-        ("_weights", np.zeros((6, 3)), r"must be arrays of one shape"),
+        ("_weights", None, "must be arrays of the same shape"),
+        ("_weights", np.zeros((6, 3)), r"must be arrays of the same shape"),
         ("_weights", np.full((7, 3), np.nan), r"_weights\[0, 0\] is nan"),
-        ("_drift", np.zeros((7, 2)), "must be arrays of one shape"),
-        ("_drift", np.full((7, 3), "a"), "_drift is no array of float64"),
+        ("_drift", np.zeros((7, 2)), "must be arrays of the same shape"),
+        ("_drift", np.full((7, 3), "a"), "_drift is not an array of float64"),
         ("t_", 0.0, "t_ is 0.0"),
         ("n_iter_", 0.5, "n_iter_ is 0.5"),
     ],

@@ -249,5 +249,5 @@ def test_improper_gaussians_have_no_expectations(structure):
 
 def test_correlated_dimensions_cannot_be_extended():
     prior = Gaussian.prior(1, 2, bias_scale=1.0)
-    with pytest.raises(ValueError, match=r"new dimensions covary with the first 2.*use bias_scale=0"):
+    with pytest.raises(ValueError, match=r"correlates new dimensions with the first 2.*use bias_scale=0"):
         prior.extended(Gaussian.prior(1, 3, bias_scale=1.0))

@@ -45,7 +45,7 @@ def test_columns_that_do_not_fit_are_refused():
     posterior = Dirichlet.prior(2, 5, eta=0.5)
     for statistics in (Dirichlet([[1.0], [2.0]]), Dirichlet([[1.0, 2.0]])):
         with pytest.raises(
-            ValueError, match=r"concentration of shape .* cannot go to 2 columns of one of shape \(2, 5\)"
+            ValueError, match=r"concentration of shape .* does not fit 2 columns of shape \(2, 5\)"
         ):
             posterior + Columns(np.array([0, 1]), statistics)
     with pytest.raises(TypeError, match="cannot combine Dirichlet with Sticks"):

@@ -217,7 +217,7 @@ def test_new_labels(classifier):
     model = classifier().partial_fit(corpus.data, corpus.target[:, :2], classes=["a", "b"])
     model.partial_fit(corpus.data, corpus.target, classes=["a", "b", "c"])
     assert model.coef_.shape == (3, len(model.topic_word_))
-    with pytest.raises(ValueError, match="the new ones behind"):
+    with pytest.raises(ValueError, match="the new ones at the end"):
         model.partial_fit(corpus.data, corpus.target, classes=["c", "a", "b"])
 
 
@@ -232,7 +232,7 @@ def test_new_labels(classifier):
         ([[2**24, 2]], [0], {}, "document 0 of X has 16777218 tokens.* split it"),
         ([[1, 2]], [7], {}, r"y\[0\] is .*7.*, a class the model does not know"),
         ([[1, 2]], [0, 1], {}, r"y has shape \(2,\); 1 documents"),
-        ([[1, 2]], [[0, 1]], {}, "one class a document"),
+        ([[1, 2]], [[0, 1]], {}, "one class per document"),
         (np.zeros((0, 2)), [], {}, "minimum of 1 is required"),
         ([[1, 2]], [0], {"expert": {"n_sweeps": 0}}, "n_sweeps is 0"),
         ([[1, 2]], [0], {"expert": {"burn_in": 4}}, "burn_in is 4.* at most 3"),
@@ -278,7 +278,7 @@ def test_columns_must_keep_their_names(classifier, state):
         pandas.DataFrame([[1, 2], [3, 0]], columns=["a", "b"]), [0, 1], classes=[0, 1]
     )
     before = state(model)
-    with pytest.raises(ValueError, match="columns behind those known"):
+    with pytest.raises(ValueError, match="new words must be additional columns"):
         model.partial_fit(pandas.DataFrame([[1, 2, 0]], columns=["b", "a", "c"]), [0])
     assert state(model) == before
     model.partial_fit(pandas.DataFrame([[1, 2, 0]], columns=["a", "b", "c"]), [0])

@@ -45,9 +45,7 @@ def doubled(kind, values, dtype=np.int64):
     ],
 )
 def test_too_many_tokens_are_refused_however_they_are_counted(X):
-    with pytest.raises(
-        ValueError, match=r"^document 1 of X has \d+ tokens, and 16777216 is the most; divide"
-    ):
+    with pytest.raises(ValueError, match=r"^document 1 of X has \d+ tokens, more than 16777216; divide"):
         Corpus.of(X, name="test")
 
 

@@ -77,5 +77,5 @@ def test_refuses(corpus, parameters, message):
 
 
 def test_forgetting_and_replaying_exclude_each_other(corpus):
-    with pytest.raises(ValueError, match="one of both"):
+    with pytest.raises(ValueError, match="use only one of them"):
         OnlineHDP(discount=0.9, n_passes=2).fit(corpus.X)

@@ -112,9 +112,7 @@ def test_classes_of_two_models_are_joined():
         assert names(*one).joined(names(*other)).names.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match="classes is 'b', 'a', 'c', but the model knows 'a', 'b'"):
         names("b", "a", "c").joined(names("a", "b"))
-    with pytest.raises(
-        ValueError, match="indicator matrix of several labels, the other one class a document"
-    ):
+    with pytest.raises(ValueError, match="several labels per document, the other one class per document"):
         names("a", "b").joined(names("a", "b", indicator=False))
 
 
@@ -130,7 +128,7 @@ def test_indicators_are_encoded_and_checked():
     assert encode(sparse.csr_matrix([[0, 1]])) == [[-1.0, 1.0]]
     with pytest.raises(ValueError, match="y has 3 columns, but the model has 2 labels; name them all"):
         encode([[0, 1, 1]])
-    with pytest.raises(ValueError, match=r"y\[0, 1\] is 2; a y of two dimensions says which labels"):
+    with pytest.raises(ValueError, match=r"y\[0, 1\] is 2; a y of two dimensions has 1 or 0"):
         encode([[0, 2]])
 
 

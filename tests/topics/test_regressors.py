@@ -34,7 +34,7 @@ def test_merge_refuses_other_targets_and_other_words(regressor, state):
     before = state(model)
     with pytest.raises(ValueError, match="this model has 1 targets and the other 2"):
         model.merge(regressor().fit(table, [[0.5, 1.0], [1.5, 2.0]]))
-    with pytest.raises(ValueError, match="a column is 'b' here and 'c' there; the columns must stand for"):
+    with pytest.raises(ValueError, match="a column is 'b' here and 'c' there; columns must be the same"):
         model.merge(regressor().fit(table.rename(columns={"b": "c"}), [0.5, 1.5]))
     assert state(model) == before
     wider = regressor().fit(table.assign(c=1), [0.5, 1.5])
@@ -68,14 +68,14 @@ def test_explanation_of_each_target_adds_up_to_its_prediction(regressor, corpus,
         assert str(explanation).startswith(f"target {target}: {predicted[0, target]:.6g} ± ")
         assert model.explain(np.zeros(300, int), target).base == pytest.approx(nothing[0, target])
     assert_allclose(model.units_, y[:700].std(axis=0), rtol=0.2)
-    with pytest.raises(ValueError, match="target is 2; the model has 2 targets, from 0"):
+    with pytest.raises(ValueError, match="target is 2; the model has the targets 0 to 1"):
         model.explain(corpus.X_test[0], 2)
 
 
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1.0], "y has 1 targets a document, but the model has learned 2"),
+        ([1.0], "y has 1 targets per document, but the model has learned 2"),
         ([["a", "b"]], "could not convert"),
         (np.array([["a", "b"]]), "y holds <U1; a regressor needs numbers"),
         ([[1.0, np.inf]], r"y\[0, 1\] is inf"),
@@ -92,5 +92,5 @@ def test_what_is_refused_changes_nothing(regressor, y, message, state, attribute
 
 
 def test_fit_needs_a_target(regressor):
-    with pytest.raises(ValueError, match="y has no known target at all; partial_fit can learn from words"):
+    with pytest.raises(ValueError, match="y has no known target; partial_fit can learn from words"):
         regressor().fit([[1, 2]], [np.nan])

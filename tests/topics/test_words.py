@@ -164,7 +164,7 @@ def test_regressors_have_words_in_the_unit_of_their_first_targets(corpus):
 
 def test_models_with_other_units_do_not_merge(corpus):
     a, b = (MedLDARegressor(4, random_state=0).fit(corpus.X, corpus.y * unit) for unit in (1.0, 2.0))
-    with pytest.raises(ValueError, match="numbers in other units"):
+    with pytest.raises(ValueError, match="numbers in different units"):
         a.merge(b)
 
 

@@ -1,6 +1,6 @@
-"""The program ``bayespa``: one file a group of commands.
+"""The program ``bayespa``: one file per group of commands.
 
-Files of commands import what computes when a command runs: help and completion of the shell need none of it.
+Commands import heavy modules only when they run, so that help and shell completion are fast.
 """
 
 from typing import Any
@@ -21,20 +21,20 @@ from bayespa.text.interrupts import Interrupted
 
 
 class Program(click.Group):
-    """Turns errors that tell what is wrong with the input into one line and exit code 1."""
+    """Prints errors of the input as one line, and exits with code 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # click ends quietly: nobody reads any more
+            raise  # click ends quietly: nobody reads the output any more
         except (OSError, ValueError, ImportError) as error:
             raise click.ClickException(in_flags(str(error))) from error
         except MemoryError as error:
             raise click.ClickException(
-                f"there is not enough memory ({error or 'nothing more can be allocated'}); files are as they "
-                "were. Fewer words (--max-words), topics or documents at a time (--batch-size) need less"
+                f"out of memory ({error or 'an allocation failed'}); no file was changed. Use fewer words "
+                "(--max-words), fewer topics or smaller mini-batches (--batch-size)"
             ) from error
         except Interrupted as interrupted:
             ctx.exit(interrupted.exit_code)
@@ -45,7 +45,7 @@ class Program(click.Group):
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(bayespa.__version__, prog_name="bayespa")
 def main() -> None:
-    """Learn to label texts from files and streams, in one pass, and say why.
+    """Learn to label texts from files and streams in one pass, and explain the labels.
 
     \b
     bayespa train docs.jsonl --text body --label topic -o model.bayespa
@@ -55,8 +55,8 @@ def main() -> None:
     tail -f stream.jsonl | bayespa update model.bayespa -
     bayespa serve model.bayespa
 
-    Results go to standard output, as JSON with --json; messages and progress go to standard error. Exit
-    codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted (what was learned is saved).
+    Results go to standard output, as JSON with --json. Messages and progress go to standard error. Exit
+    codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted (the model is saved).
     """
 
 

@@ -1,4 +1,4 @@
-"""What a model says of documents: lines to print, and how they compare with labels."""
+"""Predictions as lines to print, and scores of predictions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NAMED = 10  # labels in a message
 
 
 def chunks(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
-    """Yield the documents, so many at a time."""
+    """Yield the documents in lists of `size`."""
     while chunk := list(islice(documents, size)):
         yield chunk
 
 
 def predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> list[str]:
-    """Return what is printed of documents, a line for each."""
+    """Return a line to print for each document."""
     return list(_predicted(model, chunk, top, as_json))
 
 
@@ -63,7 +63,7 @@ def _text(label: Label) -> str:
 
 
 class Measures:
-    """All that the labels of documents say of a model's answers."""
+    """All scores of a model's predictions."""
 
     def __init__(self, model: TextModel) -> None:
         assert model.target is not None  # it has learned
@@ -74,7 +74,7 @@ class Measures:
 
     @property
     def n(self) -> int:
-        """Documents that have a label."""
+        """Documents with a label."""
         return self.scores.n
 
     @property
@@ -83,7 +83,7 @@ class Measures:
         return self._probable.unknown
 
     def add(self, labels: list[Label], answers: Answers) -> None:
-        """Count documents; labels may be None where they are not known."""
+        """Count documents; a label may be None."""
         labels = [as_target(label, self._target, row) for row, label in enumerate(labels)]
         self.scores.add(labels, answers.labels)
         if answers.probabilities is not None:
@@ -93,7 +93,7 @@ class Measures:
                 self._within += abs(y - said) <= 2.0 * deviation
 
     def summary(self) -> dict[str, Any]:
-        """Return the measures by name."""
+        """Return the scores by name."""
         found: dict[str, Any] = {**self.scores.summary(), **self._probable.summary()}
         if self._target == "number" and self.n:
             found["within 2 deviations"] = self._within / self.n
@@ -102,7 +102,7 @@ class Measures:
         return found
 
     def name_unknown(self, source: Reading) -> None:
-        """Say which labels the model does not know; if it knows none, raise an error."""
+        """List the labels that the model does not know; raise an error if it knows none."""
         if not self.unknown:
             return
         more = ", ..." if len(self.unknown) > NAMED else ""
@@ -111,18 +111,18 @@ class Measures:
             names = self._model.class_names
             known = ", ".join(map(brief, names[:NAMED])) + (", ..." if len(names) > NAMED else "")
             raise ValueError(
-                f"the model knows none of the labels, {shown}; it knows {known}. Name the right field by "
-                f"--label (now {source.fields.get('label', 'label')})"
+                f"the model knows none of the labels, {shown}; it knows {known}. Name the field of the label "
+                f"by --label (now {source.fields.get('label', 'label')})"
             )
         click.echo(
-            f"{self._probable.n_unknown:,} of {self.n:,} documents have labels that the model does not know, "
-            f"which count as wrong: {shown}; log loss is that of the others",
+            f"{self._probable.n_unknown:,} of {self.n:,} documents have labels that the model does not know: "
+            f"{shown}. They count as wrong; log loss leaves them out",
             err=True,
         )
 
 
 def comparable(model: TextModel, source: Reading, inputs: tuple[str, ...]) -> Iterator[Document]:
-    """Yield the documents whose label is of the kind that the model predicts; report the others."""
+    """Yield the documents whose label fits the model (a class or a number); report the others."""
     for document in source.documents(inputs):
         message = model.refusal(document, model.target)
         if message is None:

@@ -1,4 +1,4 @@
-"""``bayespa update`` from a stream of a broker: the model file says how far it was learned."""
+"""``bayespa update`` from a broker's stream; the model file holds the position."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bayespa.text.saving import load_text_model
 
 
 def require_one_stream(inputs: tuple[str, ...], given: set[str]) -> None:
-    """Raise an error if there are other inputs, or options that have no meaning for a stream of a broker."""
+    """Raise an error if there are other inputs, or options that do not fit a broker's stream."""
     if len(inputs) > 1:
-        raise click.UsageError("give one stream of a broker at a time, and no files beside it")
+        raise click.UsageError("give a single stream of a broker, and no files with it")
     if found := sorted(given & {"shuffle", "skip", "format", "encoding", "resume", "lag"}):
         raise click.UsageError(
-            f"--{found[0]} has no meaning for a stream of a broker, which goes on where the model stopped"
+            f"--{found[0]} does not work with a broker's stream, which continues where the model stopped"
         )
 
 
@@ -42,12 +42,12 @@ def learn_stream_of_broker(
     jobs: int,
     as_json: bool,
 ) -> None:
-    """Learn what a stream has behind that which the model has learned of it."""
+    """Learn the messages of a stream that the model has not learned yet."""
     require_output(target, ("-",))
     with ExitStack() as stack:
         stack.enter_context(locked(target, wait=wait))
         model = load_text_model(path, jobs)
-        model.estimator.set_params(lag=1)  # documents are learned as they come
+        model.estimator.set_params(lag=1)  # learn documents as they come
         reading = Reading(options, model.reading)
         source = stack.enter_context(open_source(url))
         sink = None if predictions is None else stack.enter_context(open_sink(predictions))

@@ -1,4 +1,4 @@
-"""Results as lines and columns, which no label and no name of a document can forge."""
+"""Results as lines and columns. No label or id can forge a line or a column."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import re
 from typing import Any
 
-# Control characters, all that ends a line somewhere, what turns the direction of writing (which would show a
-# column in another's place), and halves of surrogate pairs, which cannot be written.
+# Control characters, line ends, characters that change the direction of writing (they could show a column in
+# another's place), and halves of surrogate pairs, which cannot be encoded.
 _NOT_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20]")  # what a cell begins with that spreadsheets compute
+_FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20]")  # first characters of a formula in a spreadsheet
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -19,16 +19,16 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def column(text: str, between: str = "") -> str:
-    r"""Return a text as one column of a line, escaped as in JSON where it has to be.
+    r"""Return a text as one column of a line, escaped as in JSON where needed.
 
-    Backslashes, tabs, ends of lines and other control characters are escaped. So is the first character of a
-    text that a spreadsheet would take for a formula; a number is no formula, and stays.
+    Backslashes, tabs, line ends and other control characters are escaped. So is the first character of a text
+    that a spreadsheet would take for a formula. Numbers stay as they are.
 
     Parameters
     ----------
     text : str
     between : str
-        Characters that stand between the texts of a column, and so are escaped within each.
+        Separators of several texts in a column; they are escaped within each text.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def column(text: str, between: str = "") -> str:
 
 
 def json_line(value: Any) -> str:
-    r"""Return plain data as JSON in one line, for whatever program cuts the lines.
+    r"""Return plain data as JSON in one line, for any notion of a line.
 
     >>> print(json_line({"label": "déjà vu\u2028"}))
     {"label": "déjà vu\u2028"}

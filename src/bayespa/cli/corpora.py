@@ -1,4 +1,4 @@
-"""``bayespa datasets``: the corpora that the package knows, as JSONL."""
+"""``bayespa datasets``: known corpora as JSONL."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 
 from bayespa.cli.options import JSON
 
-_CORPORA = {  # the function of `bayespa.datasets` that loads it, and what it is
+_CORPORA = {  # loader in `bayespa.datasets`, and description
     "arxiv-sample": ("load_arxiv_sample", "5,000 arXiv abstracts, 20 categories; inside the package"),
-    "arxiv20": ("fetch_arxiv20", "65,000 arXiv abstracts of 2007-2019 in order of time, 20 categories"),
+    "arxiv20": ("fetch_arxiv20", "65,000 arXiv abstracts of 2007-2019 by date, 20 categories"),
     "20newsgroups": ("fetch_20newsgroups", "18,846 messages, 20 groups"),
     "reuters21578": ("fetch_reuters21578", "10,789 newswire stories, 90 topics"),
 }
@@ -37,15 +37,15 @@ _CORPORA = {  # the function of `bayespa.datasets` that loads it, and what it is
 )
 @JSON
 def datasets(name: str | None, subset: str, output: Path, as_json: bool) -> None:
-    """List the corpora that the package knows, or write one as JSONL.
+    """List the known corpora, or write one as JSONL.
 
     \b
     bayespa datasets
     bayespa datasets arxiv-sample --subset train -o train.jsonl
     bayespa train train.jsonl -o model.bayespa
 
-    Each line has the fields id, text and label. All but arxiv-sample are looked for in the folder that the
-    environment variable BAYESPA_DATA names.
+    Each line has the fields id, text and label. arxiv-sample is inside the package; set the environment
+    variable BAYESPA_DATA to the folder of the others.
     """
     if name is None:
         if as_json:

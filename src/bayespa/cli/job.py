@@ -1,4 +1,4 @@
-"""Learning documents into a model file, as ``bayespa train`` and ``bayespa update`` do."""
+"""What ``bayespa train`` and ``bayespa update`` share: learn documents into a model file."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ from bayespa.text.stream import StreamRun, learn_stream
 
 
 def require_output(path: Path, inputs: tuple[str, ...]) -> None:
-    """Raise an error unless a model can be written to `path`, which must not be one of the inputs."""
+    """Raise an error unless a model can be written to `path`, and `path` is not an input."""
     if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+        raise ValueError(f"cannot write {path.name}: there is no folder {str(path.parent)!r}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise PermissionError(
-            f"{str(path.parent)!r} is a folder that you cannot write to; use another for {path.name}"
+            f"no permission to write to the folder {str(path.parent)!r}; use another for {path.name}"
         )
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is not a file that a model could replace")
+        raise OSError(f"{path} exists and is not a regular file; use another name")
     if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(f"{path} is a file that you cannot write to; use another name, or allow it")
+        raise PermissionError(f"no permission to write to {path}; use another name, or change its mode")
     for source in () if inputs == ("-",) else expand(inputs):
         if path.exists() and os.path.exists(source.path) and os.path.samefile(path, source.path):
-            raise ValueError(f"{path} is one of the inputs, which the model would replace; use another name")
+            raise ValueError(f"{path} is an input, and the model would replace it; use another name")
 
 
 def resumed(
     checkpoint: Path, finished: Path, jobs: int, options: dict[str, Any], given: set[str]
 ) -> tuple[TextModel, dict[str, Any]] | None:
-    """Return the model of a run that broke off or is finished, and how it was started; None: there is none.
+    """Return the model of an earlier run, and the options it was started with; None: there is no such run.
 
     Parameters
     ----------
     checkpoint, finished : Path
-        Where it would be.
+        Files of a run that was interrupted, or is finished.
     jobs : int
     options : dict
-        How the run is to be started now, in plain data.
+        Options of this run, in plain data.
     given : set of str
-        Those of them that the command line names: they must be as they were.
+        Options that the user gave. They must be the same as in the earlier run.
     """
     for path in (checkpoint, finished):
         model = load_text_model(path, jobs) if path.exists() else None
@@ -65,7 +65,7 @@ def resumed(
         before = model.run.get("started") or {}
         same = all(before.get(name, options[name]) == options[name] for name in ("command", "inputs"))
         if path == finished and not same:
-            continue  # what is there is the result of another run
+            continue  # the file is the result of another run
         differ = [
             f"{name} was {before[name]!r} and is {options[name]!r}"
             for name in options
@@ -73,8 +73,8 @@ def resumed(
         ]
         if differ:
             raise click.UsageError(
-                f"--resume goes on with the run of {path}, but that was another: {'; '.join(differ)}; "
-                "give the same options, or start anew without --resume"
+                f"--resume cannot continue the run of {path}, which had other options: {'; '.join(differ)}; "
+                "give the same options, or start again without --resume"
             )
         return model, {**options, **before}
     return None
@@ -94,10 +94,10 @@ class Job:
         started: dict[str, Any],
         predictions: BrokerSink | None = None,
     ) -> None:
-        self._predictions = predictions  # to which what is said of documents goes before they are learned
+        self._predictions = predictions  # predictions, made before learning, go there
         self._model, self._source, self._path = model, source, path
         self._checkpoint, self._every, self._seconds, self._started = checkpoint, every, seconds, started
-        self._order = LabelOrder()  # in which documents are learned
+        self._order = LabelOrder()  # of the documents learned
 
     def run(
         self,
@@ -109,7 +109,7 @@ class Job:
         sought: bool = False,
         workers: Any = None,
     ) -> None:
-        """Learn the documents, save the model, and print a summary; `workers` share the work, if any."""
+        """Learn the documents, save the model, and print a summary."""
         begin, model, interrupts = time.monotonic(), self._model, Interrupts()
         before = 0 if model.run is None else int(model.run["documents"])
         line = Line(self._source.expected(count_documents(inputs, self._source.format)), before)
@@ -135,13 +135,13 @@ class Job:
             try:
                 for run in stream:
                     line.show(run)
-            except BaseException as reason:  # whatever ends the run, what it has taught is kept
+            except BaseException as reason:  # whatever ends the run, save what it learned
                 line.clear()
                 self._ended(run, reason)
                 source = self._source
                 if isinstance(reason, ValueError) and run is None and source.empty == source.read > 0:
                     raise ValueError(
-                        f"all {source.read:,} texts are empty; name the field of the text, now {source.texts}"
+                        f"all {source.read:,} texts are empty; name another field, now {source.texts}"
                     ) from reason
                 raise
             line.clear()
@@ -151,8 +151,8 @@ class Job:
         self._source.finish()
         if not self._order.mixed:
             click.echo(
-                f"in the order learned, {self._order}, where one label tells the next: what was said before "
-                "learning flatters the model; evaluate it on other documents",
+                f"in the order learned, {self._order}: one label predicts the next, so the scores before "
+                "learning are too high; evaluate the model on other documents",
                 err=True,
             )
         summary = self._summary(run, before, time.monotonic() - begin)
@@ -176,20 +176,20 @@ class Job:
         self._save_to(self._checkpoint)
 
     def _save_to(self, path: Path) -> None:
-        """Save the model; predictions come first: those of documents that are learned are never lost."""
+        """Save the model, after sending predictions, so that no prediction of a learned document is lost."""
         if self._predictions is not None:
             self._predictions.flush()
         bayespa.save(self._model, path)
 
     def _ended(self, run: StreamRun | None, reason: BaseException) -> None:
-        """Save what was learned before the run broke off, and say so."""
+        """Save what was learned before the run ended, and print how much."""
         self._source.finish()
-        what = "interrupted" if isinstance(reason, Interrupted) else "the run has ended early"
+        what = "interrupted" if isinstance(reason, Interrupted) else "the run ended early"
         if run is None:
             click.echo(f"{what}; nothing was learned", err=True)
             return
         self._save(run)
-        click.echo(f"{what}; {run.documents:,} documents are learned, in {self._checkpoint}", err=True)
+        click.echo(f"{what}; {run.documents:,} documents learned, saved in {self._checkpoint}", err=True)
 
     def _summary(self, run: StreamRun | None, before: int, seconds: float) -> dict[str, Any]:
         model = self._model

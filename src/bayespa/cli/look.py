@@ -1,4 +1,4 @@
-"""``bayespa topics`` and ``bayespa explain``: look into a model."""
+"""``bayespa topics`` and ``bayespa explain``: inspect a model."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from bayespa.cli.options import JOBS, JSON, MODEL
 @click.command()
 @MODEL
 @click.option(
-    "--words", "n_words", type=click.IntRange(1), default=10, show_default=True, help="Words a topic."
+    "--words", "n_words", type=click.IntRange(1), default=10, show_default=True, help="Words per topic."
 )
 @JSON
 def topics(path: Path, n_words: int, as_json: bool) -> None:
     """Show the topics of a model, the largest first.
 
-    Each line has the topic's name, its share of the words learned, the class that it speaks for most clearly
-    (or by how much a document all of it would raise a number), three words that tell it apart from other
-    topics, and behind the colon its most probable words.
+    Each line has the topic's name, its share of the words learned, the class that it speaks for, three words
+    that distinguish it from other topics, and after the colon its most probable words. If the model predicts
+    numbers, the third column is the effect of a document that has only this topic.
 
-    A topic speaks for a class if it raises its decision above that on the average document, by more than two
-    standard deviations; - where it does so for none.
+    A topic speaks for a class if it raises the score of the class above that of the average document, by more
+    than two standard deviations. A '-' means that it speaks for none.
     """
     from bayespa.inspect.view import topic_table
     from bayespa.text.saving import load_text_model
@@ -45,11 +45,11 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
 @click.command()
 @MODEL
 @click.argument("text")
-@click.option("--target", metavar="CLASS", help="Class whose decision to explain.  [default: the best]")
+@click.option("--target", metavar="CLASS", help="Class to explain.  [default: the predicted one]")
 @JOBS
 @JSON
 def explain(path: Path, text: str, target: str | None, jobs: int, as_json: bool) -> None:
-    """Say which topics and words of a TEXT speak for a class, and which against it.
+    """Show which topics and words of a TEXT speak for a class, and which against it.
 
     TEXT is the text itself, or '-' to read it from standard input.
     """

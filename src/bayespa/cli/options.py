@@ -14,23 +14,23 @@ from bayespa.cli.columns import json_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What there is to choose from, as `bayespa.corpus.sources` and `bayespa.text.predictor` have it.
+# The same choices as in `bayespa.corpus.sources` and `bayespa.text.predictor`.
 FORMATS = ("lines", "files", "jsonl", "csv", "tsv", "parquet", "arrow", "libsvm", "uci", "matlab", "gml")
 KINDS = ("medlda", "medhdp", "linear")
-TOP = 3  # classes whose probabilities are told
-_PARAMETER = re.compile(  # of Python, as its messages name them
+TOP = 3  # classes whose probabilities are printed
+_PARAMETER = re.compile(  # a Python parameter, as error messages name it
     r"\b(class_weight|classes|encoding|format|id|kind|label|separator|target|text)=('[^']*'|None|)|"
     r"\bmin_count\b"
 )
 
 ELSEWHERE = {  # parameters of estimators that are not for --set
-    "n_passes": "documents are learned as they are read, in one pass. Several passes are for fit in Python",
+    "n_passes": "the program reads documents once. For several passes use fit in Python",
     "random_state": "use --seed",
     "n_jobs": "use --jobs",
     "class_weight": "use --class-weight",
     "lag": "use --lag",
-    "verbose": "progress is shown on a terminal, and every few seconds elsewhere",
-    "expert": "name its parameters themselves, as in --set n_sweeps=8",
+    "verbose": "the program always shows progress",
+    "expert": "name the parameter itself, as in --set n_sweeps=8",
 }
 
 MODEL = click.argument("path", metavar="MODEL", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -42,13 +42,15 @@ _CREW = (
         "--workers",
         type=click.IntRange(0),
         metavar="N",
-        help="Let N processes of this machine share the work, on Ray; 0: this one, with the same result.",
+        help="Share the work among N processes of this machine, with Ray; 0: only this process, same result.",
     ),
-    click.option("--ray", "address", metavar="ADDRESS", help="Let a Ray cluster share the work."),
+    click.option(
+        "--ray", "address", metavar="ADDRESS", help="Share the work with the Ray cluster at this address."
+    ),
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 JOBS = click.option(
-    "--jobs", default=-1, show_default=True, help="Threads; -1: one a processor. They change no result."
+    "--jobs", default=-1, show_default=True, help="Threads; -1: one per processor. The result is the same."
 )
 
 BEGIN = click.option(
@@ -57,13 +59,13 @@ BEGIN = click.option(
     type=click.Choice(["saved", "first", "last"]),
     default="saved",
     show_default=True,
-    help="Where to begin in the stream of a broker: behind what the model has learned of it (at the first "
-    "message if that is nothing), at the first message, or behind the last.",
+    help="Where to start in the broker's stream: after the last message that the model has learned, at the "
+    "first message, or after the last.",
 )
 PREDICTIONS = click.option(
     "--predictions",
     metavar="URL",
-    help="Stream of a broker to which predictions go, each made before its document is learned.",
+    help="Broker's stream to send predictions to; each is made before its document is learned.",
 )
 
 
@@ -92,34 +94,38 @@ CLASS_WEIGHT = click.option(
     multiple=True,
     callback=_class_weight,
     metavar="CLASS=WEIGHT",
-    help="How much a class counts: above 1 it is given more readily. Repeat for others; 'balanced': as if "
-    "all were as frequent.",
+    help="Weight of a class: above 1, the model predicts it more often. Repeat for other classes. "
+    "'balanced': as if all classes were equally frequent.",
 )
 _READING = (
-    click.option("--text", multiple=True, metavar="FIELD", help="Field of the text; repeat to join several."),
-    click.option("--label", metavar="FIELD", help="Field of the label; 'none' for no labels."),
-    click.option("--id", metavar="FIELD", help="Field that names the document; else file:line does."),
+    click.option(
+        "--text", multiple=True, metavar="FIELD", help="Field with the text; repeat to join several."
+    ),
+    click.option("--label", metavar="FIELD", help="Field with the label; 'none' for no labels."),
+    click.option("--id", metavar="FIELD", help="Field with the document's id.  [default: file:line]"),
     click.option(
         "--target",
         type=click.Choice(["class", "classes", "number"]),
-        help="What a label is. Default: a list is several classes, a fraction a number, all else a class; "
-        "whole numbers are classes unless others are fractions.",
+        help="What labels are. Default: a list is several classes, a fraction is a number, anything else is "
+        "a class; whole numbers are classes unless other labels are fractions.",
     ),
     click.option(
-        "--separator", metavar="TEXT", help="What stands between the labels of a text, such as ';'."
+        "--separator", metavar="TEXT", help="Separator of several labels in one field, such as ';'."
     ),
-    click.option("--format", type=click.Choice(FORMATS), help="Format of the input. Default: by its ending."),
     click.option(
-        "--encoding", metavar="NAME", help="Encoding of texts.  [default: utf-8, else latin-1, which is told]"
+        "--format", type=click.Choice(FORMATS), help="Format of the input.  [default: by file ending]"
     ),
-    click.option("--skip", type=click.IntRange(0), default=0, metavar="N", help="Leave out the first N."),
+    click.option("--encoding", metavar="NAME", help="Encoding of texts.  [default: utf-8, else latin-1]"),
+    click.option(
+        "--skip", type=click.IntRange(0), default=0, metavar="N", help="Skip the first N documents."
+    ),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Read at most N documents."),
-    click.option("--strict", is_flag=True, help="Stop at the first malformed piece of input."),
+    click.option("--strict", is_flag=True, help="Stop at the first malformed record."),
 )
 
 
 def in_flags(message: str) -> str:
-    """Return a message in which parameters of Python are called as the options of the program are.
+    """Replace the Python parameters in a message by the options of the program.
 
     >>> in_flags("lower min_count, or use kind='medlda' or label=None; give format= one of csv, tsv")
     'lower --min-count, or use --model medlda or --label none; give --format one of csv, tsv'
@@ -134,14 +140,14 @@ def in_flags(message: str) -> str:
 
 
 def reading(command: F) -> F:
-    """Add the options that say how to read documents."""
+    """Add the options for reading documents."""
     for option in reversed(_READING):
         command = option(command)
     return command
 
 
 def crew(command: F) -> F:
-    """Add the options that say who shares the work."""
+    """Add the options for workers."""
     for option in reversed(_CREW):
         command = option(command)
     return command
@@ -149,9 +155,11 @@ def crew(command: F) -> F:
 
 @contextmanager
 def hired(n: int | None, address: str | None) -> Iterator[Any]:
-    """Let those that the options name share the work of a block; None: nobody does."""
+    """Yield the workers that the options ask for; None: no workers."""
     if n is not None and address is not None:
-        raise click.UsageError("--workers starts Ray here, and --ray uses a cluster: give one of both")
+        raise click.UsageError(
+            "--workers starts Ray on this machine, --ray uses a cluster; give only one of them"
+        )
     if not n and address is None:
         yield None
         return
@@ -162,7 +170,7 @@ def hired(n: int | None, address: str | None) -> Iterator[Any]:
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:
-    """Print named results: lines, or one JSON object."""
+    """Print named results as lines, or as one JSON object."""
     if as_json:
         click.echo(json_line(result))
         return

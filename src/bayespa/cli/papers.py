@@ -1,4 +1,4 @@
-"""One pass over a stream of arXiv abstracts, and a report on what was learned: what ``bayespa demo`` runs."""
+"""What ``bayespa demo`` runs: one pass over a stream of arXiv abstracts, and a report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ N_WORDS = 8  # printed of each topic
 
 @dataclass(frozen=True)
 class Papers:
-    """Titles with abstracts in order of time, their counts of words, and the name of the class of each."""
+    """Titles with abstracts in order of time, their word counts, and their classes."""
 
     texts: list[str]
     X: Any
@@ -37,7 +37,7 @@ class Papers:
 
 
 def run(output: Path, seed: int, quick: bool) -> None:
-    """Learn the stream aloud, and write a report to a folder."""
+    """Learn the stream, print progress, and write a report to a folder."""
     vectorizer = CountVectorizer(stop_words="english")
     every = 4 if quick else 1
     train, test = load("train", every, vectorizer.fit_transform), load("test", every, vectorizer.transform)
@@ -61,23 +61,23 @@ def run(output: Path, seed: int, quick: bool) -> None:
         references={name: accuracy[name] for name in (SVM, MAJORITY)},
         title="arXiv abstracts, learned in one pass",
         summary=f"A max-margin topic model (online MedLDA) read {len(train.y):,} abstracts once, in order of "
-        f"time, a quarter together and then {BATCH_SIZE} at a time, in {seconds:.2f} seconds, and learned "
-        f"topics that tell {len(model.classes_)} categories apart. Here are the {len(test.y):,} abstracts "
-        "that follow, which it never learned. The linear SVM has read all abstracts as often as it liked, "
-        "with TF-IDF weights.",
+        f"time, a quarter together and then {BATCH_SIZE} at a time, in {seconds:.2f} seconds. It learned "
+        f"topics that tell {len(model.classes_)} categories apart. This page shows the {len(test.y):,} "
+        "abstracts that follow, which it never learned. The linear SVM read all abstracts several times, "
+        "with tf-idf weights.",
     )
     click.echo(f"\nreport: {path}")
 
 
 def load(subset: str, every: int, count: Any) -> Papers:
-    """Load every so many-th paper of the embedded sample, in order of time."""
+    """Load each `every`-th paper of the embedded sample, in order of time."""
     sample = load_arxiv_sample(subset=subset)
     texts = sample.data[::every]
     return Papers(texts, count(texts), np.asarray(sample.target_names)[sample.target[::every]])
 
 
 def learn(model: Any, papers: Papers) -> Iterator[Progress]:
-    """Learn mini-batches in the order of the stream, predicting each but the first before it is learned.
+    """Learn mini-batches in the order of the stream, and predict each but the first before learning it.
 
     The first is a quarter of all, because it initialises the topics.
     """
@@ -90,8 +90,8 @@ def learn(model: Any, papers: Papers) -> Iterator[Progress]:
 
 
 def learn_aloud(model: Any, papers: Papers) -> tuple[list[Progress], float]:
-    """Learn, print how it goes, and return that and the seconds of one pass, predictions included."""
-    click.echo("  learned   accuracy on the next batch, before it is learned")
+    """Learn and print progress; return it and the seconds of the pass, predictions included."""
+    click.echo("  learned   accuracy on the next mini-batch, before learning it")
     progress = []
     start = time.perf_counter()
     for step in learn(model, papers):
@@ -101,7 +101,7 @@ def learn_aloud(model: Any, papers: Papers) -> tuple[list[Progress], float]:
 
 
 def compare(model: Any, train: Papers, test: Papers, seed: int) -> dict[str, float]:
-    """Return the accuracy on the test papers, and those of a batch learner and of no learning at all."""
+    """Return the accuracy on the test papers, of the model, a batch learner and a constant guess."""
     names, counts = np.unique(train.y, return_counts=True)
     svm = make_pipeline(TfidfTransformer(sublinear_tf=True), LinearSVC(random_state=seed))
     return {
@@ -112,17 +112,17 @@ def compare(model: Any, train: Papers, test: Papers, seed: int) -> dict[str, flo
 
 
 def show(model: Any, test: Papers, words: NDArray[Any], accuracy: dict[str, float]) -> None:
-    """Print how well the model predicts, what it has learned, and why it is so sure once."""
+    """Print accuracy, topics, and an explanation of the surest prediction."""
     click.echo(f"\naccuracy on the {len(test.y):,} abstracts that follow")
     for name, value in accuracy.items():
         click.echo(f"  {name:20} {value:.3f}")
     probability = model.predict_proba(test.X)
     error = reliability(test.y, probability, model.classes_).error
-    click.echo(f"calibration: confidence is off by {error:.3f} on average (ECE)")
+    click.echo(f"calibration: probabilities are off by {error:.3f} on average (ECE)")
     click.echo("\nthe topic that speaks most for each class")
     topics, view = model.topics(N_WORDS, words, CONTRAST), TopicView.of(model)
     for name, weights in zip(model.classes_, view.weight, strict=True):
         click.echo(f"  {name:20} {', '.join(topics[int(weights.argmax())])}")
     surest = int(probability.max(axis=1).argmax())
     why = model.explain(test.X[surest], feature_names=words)
-    click.echo(f"\nwhy, for the surest prediction: the topics and words that added to\n{why}\n")
+    click.echo(f"\nthe surest prediction, with the topics and words behind it\n{why}\n")

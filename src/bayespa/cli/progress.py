@@ -1,4 +1,4 @@
-"""A line that shows how learning goes on: documents, speed, time left, running accuracy."""
+"""The progress line: documents, speed, time left, running accuracy."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from bayespa.text.stream import StreamRun
 
 _SAMPLE = 1 << 20  # bytes
 _EVERY = 0.1  # seconds
-_EVERY_LINE = 10.0  # seconds, where lines stay
+_EVERY_LINE = 10.0  # seconds, without a terminal
 
 
 class Line:
-    """One line on a terminal, written over and over; a new one every ten seconds where it is no terminal."""
+    """On a terminal one line that is rewritten; elsewhere a new line every ten seconds."""
 
     def __init__(self, total: int | None, before: int = 0, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
         self._on = self._stream.isatty()
         self._total = total
-        self._before = before  # documents that an earlier run has learned, which say nothing of the speed
+        self._before = before  # documents of an earlier run; they do not count for the speed
         self._begin = self._shown = time.monotonic()
 
     def show(self, run: StreamRun) -> None:
-        """Show how far a run has come."""
+        """Show the progress of a run."""
         now = time.monotonic()
         if now - self._shown < (_EVERY if self._on else _EVERY_LINE):
             return
@@ -49,7 +49,7 @@ class Line:
         return " · ".join(parts)
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be printed."""
+        """Remove the line, so that something else can be printed."""
         if self._on:
             click.echo("\r\x1b[K", file=self._stream, nl=False)
 
@@ -61,7 +61,7 @@ def _clock(seconds: float) -> str:
 
 
 def count_documents(inputs: tuple[str, ...], format: str | None) -> int | None:
-    """Return about how many documents there are, if that can be told without reading them."""
+    """Return about how many documents there are, if it can be estimated without reading them."""
     total = 0
     for source in expand(inputs):
         form = format or source.guess_format()
@@ -72,7 +72,7 @@ def count_documents(inputs: tuple[str, ...], format: str | None) -> int | None:
                 import pyarrow.parquet as pq
 
                 total += pq.read_metadata(source.path).num_rows
-            except (ImportError, OSError, ValueError):  # the reader says what is wrong
+            except (ImportError, OSError, ValueError):  # the reader will report it
                 return None
         elif form in ("jsonl", "lines", "csv", "tsv", "libsvm", "gml") and os.path.isfile(source.path):
             if source.compressed:

@@ -1,4 +1,4 @@
-"""Documents as the options of the program say, and models that read them."""
+"""Read documents as the options of the program say."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from bayespa.corpus.look import Look, look_at
 from bayespa.corpus.sources import expand
 from bayespa.sources import BrokerSource, read_stream
 
-SHOWN = 20  # malformed pieces of input that are reported one by one
-HOPELESS = 100  # so many malformed pieces before the first good one: the options are wrong, not the input
+SHOWN = 20  # malformed records that are reported one by one
+HOPELESS = 100  # malformed records before the first good one: the options must be wrong
 
 
 def fields_of_messages(fields: dict[str, Any]) -> Fields:
-    """Return which fields of messages mean what, as options or `TextModel.reading` say it of files."""
+    """Return the fields of messages, given options or `TextModel.reading`."""
     named = {name: value for name, value in fields.items() if name != "encoding"}
     return Fields(**{**named, **({"text": tuple(named["text"])} if "text" in named else {})})
 
 
 class Reading:
-    """What the reading options said; options that were not given are those of the model."""
+    """The options for reading; those not given come from the model."""
 
     def __init__(self, options: dict[str, Any], learned: dict[str, Any] | None = None) -> None:
         self._skip, self._limit = options["skip"], options["limit"]
@@ -41,15 +41,15 @@ class Reading:
         self.fields = {**(learned or {}), **given}
         self.problems = Problems(keep=0, on_problem=self._report)
         self.read = self.unlabelled = self.empty = 0  # documents
-        self.clear: Callable[[], object] = lambda: None  # takes a progress line away
+        self.clear: Callable[[], object] = lambda: None  # removes the progress line
 
     def described(self) -> dict[str, Any]:
-        """Return what was said, in plain data: see `again`."""
+        """Return the options in plain data: see `again`."""
         return {"skip": self._skip, "limit": self._limit, "format": self.format, **self.fields}
 
     @classmethod
     def again(cls, options: dict[str, Any], described: dict[str, Any]) -> Reading:
-        """Return a reading as it was described, but as strict as the options say."""
+        """Return a reading from `described` options; only `strict` is that of the new options."""
         reading = cls({**options, **{name: described[name] for name in ("skip", "limit", "format")}})
         names = ("text", "label", "id", "target", "separator", "encoding")
         reading.fields = {name: described[name] for name in names if name in described}
@@ -74,7 +74,7 @@ class Reading:
         return self._counted(read_stream(source, fields_of_messages(self.fields), problems, drain=drain))
 
     def _counted(self, documents: Iterator[Document]) -> Iterator[Document]:
-        """Leave out what the options say, and count the others."""
+        """Apply --skip and --limit, and count."""
         end = None if self._limit is None else self._skip + self._limit
         for document in islice(documents, self._skip, end):
             self.read += 1
@@ -83,18 +83,18 @@ class Reading:
             yield document
 
     def look(self, inputs: tuple[str, ...]) -> Look | None:
-        """Look at the labels of files before they are learned; None: they have none, or are no files."""
+        """Read the labels of files before learning; None: no labels, or not files."""
         if self.fields.get("label", "label") is None:
             return None
         if not all(os.path.isfile(source.path) for source in expand(inputs)):
-            return None  # what is read from a pipe is gone
+            return None  # a pipe can be read only once
         names = ("label", "target", "separator", "encoding")
         fields = {name: self.fields[name] for name in names if name in self.fields}
         look = look_at(inputs, format=self.format, skip=self._skip, limit=self._limit, **fields)
         return look if look.order.n else None
 
     def expected(self, total: int | None) -> int | None:
-        """Return how many documents will be read, of as many as there are."""
+        """Return how many of `total` documents will be read."""
         if total is None:
             return None
         left = max(0, total - int(self._skip))
@@ -107,23 +107,23 @@ class Reading:
 
     def _report(self, problem: Problem) -> None:
         if self.strict:
-            return  # it is raised
+            return  # it will be raised
         if len(self.problems) <= SHOWN:
             self.clear()
             click.echo(f"malformed: {in_flags(str(problem))}", err=True)
         if len(self.problems) >= HOPELESS and not self.read:
             raise MalformedInput(
-                f"the first {HOPELESS} pieces of input are all malformed; are the options right? {problem}"
+                f"the first {HOPELESS} records are all malformed; check the options. {problem}"
             )
 
     def finish(self) -> None:
-        """Say how much was malformed, and of how much the encoding was guessed."""
+        """Print how much was malformed, empty, or not UTF-8."""
         if self.problems.guessed:
             click.echo(f"{self.problems.guesses()} (--encoding names another)", err=True)
         if self.empty:
             some = "1 document has" if self.empty == 1 else f"{self.empty:,} documents have"
-            click.echo(f"{some} an empty text ({self.texts}), which says nothing of a label", err=True)
+            click.echo(f"{some} an empty text ({self.texts})", err=True)
         if n := len(self.problems):
-            shown = f", of which the first {SHOWN} are named above" if n > SHOWN else ""
-            left_out = "1 malformed piece" if n == 1 else f"{n:,} malformed pieces"
-            click.echo(f"{left_out} of input left out{shown}", err=True)
+            shown = f"; the first {SHOWN} are listed above" if n > SHOWN else ""
+            left_out = "1 malformed record" if n == 1 else f"{n:,} malformed records"
+            click.echo(f"left out {left_out}{shown}", err=True)

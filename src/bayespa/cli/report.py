@@ -1,4 +1,4 @@
-"""``bayespa report``: a page about a model, and what it says of documents."""
+"""``bayespa report``: a page about a model and its predictions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bayespa.inspect import Progress
     from bayespa.text.model import TextModel
 
-MOST = 20_000  # documents on a page, unless --limit says otherwise
+MOST = 20_000  # default of --limit
 
 
 @click.command()
@@ -30,7 +30,7 @@ MOST = 20_000  # documents on a page, unless --limit says otherwise
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE",
-    help="Where the page goes, such as report.html.",
+    help="File to write the page to, such as report.html.",
 )
 @reading
 @JOBS
@@ -44,20 +44,20 @@ def report(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Write a page about a model: its topics, how it learned, and what it says of documents.
+    """Write a page about a model: its topics, its learning curve and its predictions.
 
     \b
     bayespa report model.bayespa --data test.jsonl -o report.html
 
-    One file of HTML that needs no network: topics with their words and the classes they speak for, what is
-    mixed up, how sure the model is, its measure over the stream it learned, how topics came and grew, and
-    documents with their words marked. Without documents, only what was learned. It shows the first 20,000
-    documents, or as many as --limit says; take some that the model has not learned.
+    The page is one HTML file that needs no network. It shows topics with their words and classes, the
+    confusion matrix, calibration, the score over the stream, the growth of topics, and documents with marked
+    words. Without INPUT it shows only what the model learned. It uses the first 20,000 documents, or as many
+    as --limit says. Use documents that the model has not learned.
     """
     if find_spec("matplotlib") is None:
         raise ImportError("the plots of a report need matplotlib: pip install 'bayespa[plot]'")
     if not output.parent.is_dir():
-        raise ValueError(f"there is no folder {str(output.parent)!r} to write {output.name} to")
+        raise ValueError(f"cannot write {output.name}: there is no folder {str(output.parent)!r}")
     from bayespa.cli.reading import Reading
     from bayespa.inspect import write_report
     from bayespa.text.saving import load_text_model
@@ -78,8 +78,8 @@ def report(
         found |= {"documents": len(documents), **scores}
         shown = f"the first {MOST:,} documents" if cut else f"{len(documents):,} documents"
         summary += (
-            f" Predictions are those of {shown} of {', '.join(inputs + data)}; were they among the documents "
-            "learned, they would flatter the model."
+            f" Predictions are for {shown} of {', '.join(inputs + data)}. If the model has learned these "
+            "documents, the scores are too high."
         )
     write_report(
         output,
@@ -94,7 +94,7 @@ def report(
 
 
 def _about(model: TextModel, documents: list[Document]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return arguments of `write_report`, and the measures of the predictions."""
+    """Return arguments of `write_report`, and scores of the predictions."""
     from bayespa.cli.answers import Measures
 
     contents, labels = [d.content for d in documents], [d.label for d in documents]
@@ -111,14 +111,14 @@ def _about(model: TextModel, documents: list[Document]) -> tuple[dict[str, Any],
 
 
 def _learned(model: TextModel) -> str:
-    """Say what has learned what."""
+    """Return a sentence about the model."""
     what = "numbers" if model.target == "number" else f"{len(model.classes)} classes"
     after = f", {model.history.seen:,} documents in one pass" if model.history.points else ""
-    return f"A model of kind {model.kind} that has learned to tell {what} from texts{after}."
+    return f"A model of kind {model.kind} that has learned to predict {what} from texts{after}."
 
 
 def _progress(model: TextModel) -> list[Progress]:
-    """Return how the model learned, and where that has led."""
+    """Return the history of learning, and the present state."""
     from bayespa.inspect import Progress
 
     steps = [

@@ -1,4 +1,4 @@
-"""``bayespa reproduce``: run a figure or table of the paper again, and say what came out."""
+"""``bayespa reproduce``: run an experiment of the paper, and judge its claims."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("what", type=click.Choice([*WHAT, "all"]))
-@click.option("--data", type=FOLDER, help="Folder of the published corpora; by default that of BAYESPA_DATA.")
-@click.option("--output", type=FOLDER, default="reproduction", show_default=True, help="Where files go.")
-@click.option("--quick", is_flag=True, help="Less of everything, on the sample in the package: two minutes.")
-@click.option("--seeds", type=click.IntRange(1), help="Runs of every cell; by default 2, and 1 with --quick.")
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Cells at a time.")
+@click.option("--data", type=FOLDER, help="Folder of the published corpora.  [default: $BAYESPA_DATA]")
+@click.option("--output", type=FOLDER, default="reproduction", show_default=True, help="Folder to write to.")
+@click.option("--quick", is_flag=True, help="A small version on the sample in the package: two minutes.")
+@click.option("--seeds", type=click.IntRange(1), help="Number of seeds.  [default: 2, or 1 with --quick]")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at a time.")
 @click.option(
     "--settings",
     default="ours",
@@ -26,7 +26,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Choice(["ours", "paper"]),
     help="Hyper-parameters: the defaults of this package, or the paper's.",
 )
-@click.option("--documents", type=click.IntRange(1), help="Use only so many training documents.")
+@click.option("--documents", type=click.IntRange(1), help="Limit of training documents.")
 def reproduce(
     what: str,
     data: Path | None,
@@ -37,9 +37,9 @@ def reproduce(
     settings: Literal["ours", "paper"],
     documents: int | None,
 ) -> None:
-    """Run a figure or table of the paper again.
+    """Run an experiment of the paper: a figure or a table.
 
-    Every finished run is kept in OUTPUT/runs.jsonl: the same command goes on where it was stopped.
+    OUTPUT/runs.jsonl keeps every finished run; the same command continues where it was stopped.
     """
     if find_spec("matplotlib") is None:
         raise click.ClickException("the figures need matplotlib: pip install 'bayespa[plot]'")
@@ -52,7 +52,7 @@ def reproduce(
     plan = Plan(quick, settings, range(seeds or (1 if quick else 2)), documents)
     chosen = [EXPERIMENTS[name] for name in (WHAT if what == "all" else [what])]
     data_sets = {cell.data for experiment in chosen for cell in experiment.cells(plan)}
-    if "arxiv" in data_sets and find_spec("pyarrow") is None:  # to be told now, not after an hour
+    if "arxiv" in data_sets and find_spec("pyarrow") is None:  # fail now, not after an hour
         raise click.ClickException("the arXiv abstracts need pyarrow: pip install 'bayespa[data]'")
     output.mkdir(parents=True, exist_ok=True)
     store = Store(output / "runs.jsonl")

@@ -1,4 +1,4 @@
-"""How learning starts: what labels are, in which order documents come, and a model that knows nothing."""
+"""How ``train`` starts: the kind of labels, the order of documents, and a new model."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bayespa.text.model import TextModel
 from bayespa.text.predictor import KINDS
 
 _BUFFER = 10_000
-_NUMBERED = {"libsvm", "uci", "matlab", "gml"}  # formats of which words and classes are numbers
+_NUMBERED = {"libsvm", "uci", "matlab", "gml"}  # formats with numbers for words and classes
 
 
 def bags(inputs: tuple[str, ...], format: str | None) -> bool:
-    """Return whether the words of documents are numbered already."""
+    """Return whether the input has numbers for words."""
     return any((format or source.guess_format()) in _NUMBERED for source in expand(inputs))
 
 
@@ -33,7 +33,7 @@ def new_model(
     parameters: dict[str, Any],
     words: tuple[str, int, int, int] | None,
 ) -> TextModel:
-    """Return a model that has learned nothing; `words` are None where they are numbered already."""
+    """Return a new model; `words` is None if the input has numbers for words."""
     estimator = KINDS[kind].classifier()
     unknown = set(parameters) - set(estimator.get_params())
     turned = sorted(unknown & set(getattr(estimator, "expert_", ())))
@@ -67,81 +67,81 @@ def new_model(
 
 
 def require_topics(kind: str, topics: int | None) -> None:
-    """Raise an error if a number of topics is given to a kind of model that takes none."""
+    """Raise an error if --topics does not fit the kind of model."""
     if topics is not None and kind != "medlda":
-        why = "finds out how many topics it takes" if kind == "medhdp" else "has no topics"
+        why = "chooses the number itself" if kind == "medhdp" else "has no topics"
         raise click.UsageError(
             f"--topics {topics} does not fit --model {kind}, which {why}; leave it out, or use --model medlda"
         )
 
 
 def decide(source: Reading, look: Look, inputs: tuple[str, ...], classes: str | None) -> None:
-    """Decide what labels are where one alone does not show it, and say so."""
+    """Decide what labels are by looking at all of them, and print the decision."""
     if source.fields.get("target") is not None:
         return
     name = source.fields.get("label", "label")
     formats = {source.format or one.guess_format() for one in expand(inputs)}
     if look.numeric or (look.fractions and formats <= {"csv", "tsv"}):
-        # One by one some would be numbers and others classes.
+        # Decided one by one, some would be numbers and others classes.
         source.fields["target"] = "number" if look.numeric else "class"
         if look.numeric and look.whole:
             click.echo(
-                f"labels (--label {name}) are whole numbers and fractions, and are learned as numbers; "
-                "--target class learns them as classes",
+                f"labels (--label {name}) are whole numbers and fractions; learning them as numbers "
+                "(--target class learns them as classes)",
                 err=True,
             )
         if not look.numeric:
             click.echo(
-                f"labels (--label {name}) are fractions and other texts, and are learned as classes; "
-                "--target number leaves out the other texts",
+                f"labels (--label {name}) are fractions and other texts; learning them as classes "
+                "(--target number leaves out the other texts)",
                 err=True,
             )
         return
     if look.all_whole and len(look.labels) > 2 and not formats & _NUMBERED:
         values = sorted(int(str(label)) for label in look.labels)
         click.echo(
-            f"labels (--label {name}) are {len(values)} whole numbers from {values[0]} to {values[-1]} and "
-            "are learned as classes; --target number learns them as numbers",
+            f"labels (--label {name}) are {len(values)} whole numbers from {values[0]} to {values[-1]}; "
+            "learning them as classes (--target number learns them as numbers)",
             err=True,
         )
     if not look.several and (found := look.separator()) is not None:
         mark, example = found
         click.echo(
-            f"labels such as {brief(example)} seem to be several each, and are learned as one; if they are "
-            f"several, give --separator '{mark}'",
+            f"labels such as {brief(example)} look like several in one; learning each as one label "
+            f"(--separator '{mark}' splits them)",
             err=True,
         )
     if len(look.labels) == 1 and classes is None and not look.several:
         (label,) = look.labels
         raise ValueError(
-            f"all {look.order.n:,} labels are {brief(label)}, and two are needed to learn; name the field of "
-            f"the label by --label (now {name}), or classes that are to come by --classes"
+            f"all {look.order.n:,} labels are {brief(label)}, but learning needs two classes; name another "
+            f"field by --label (now {name}), or classes that come later by --classes"
         )
 
 
 def mixing(look: Look | None, inputs: tuple[str, ...], buffer: int | None) -> dict[str, int]:
-    """Decide how to mix documents, and say so: all of so many, or in a buffer."""
+    """Decide how to shuffle documents (all of them, or in a buffer), and print the decision."""
     if buffer is not None:
         return {"buffer": buffer}
-    if look is None:  # nothing is known of the order
+    if look is None:  # the order is unknown
         return {"buffer": 0 if "-" in inputs else _BUFFER}
     if look.time is not None:
         click.echo(
-            f"documents are in the order of time, by {look.time!r}, which is kept; --shuffle {_BUFFER} mixes",
+            f"documents are in order of time, by {look.time!r}; keeping it (--shuffle {_BUFFER} shuffles)",
             err=True,
         )
         return {"buffer": 0}
     if look.order.mixed:
         return {"buffer": 0}
     click.echo(
-        f"{look.order}, so all {look.documents:,} documents are mixed; --shuffle 0 keeps their order",
+        f"{look.order}; shuffling all {look.documents:,} documents (--shuffle 0 keeps their order)",
         err=True,
     )
     return {"all": look.documents}
 
 
 def mixed(documents: Iterator[Document], started: Mapping[str, Any]) -> Iterator[Document]:
-    """Mix documents as the run was started, so that it can be resumed."""
+    """Shuffle documents as the run began, so that it can be resumed."""
     how = started.get("mix") or mixing(None, tuple(started["inputs"]), started["shuffle"])  # of an old file
     if "all" in how:
         return shuffle_all(documents, how["all"], random_state=started["seed"])

@@ -25,17 +25,17 @@ from bayespa.cli.options import (
 )
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
-LAG = 32  # mini-batches under way at once, where workers share the work
-_SECONDS = 60.0  # after which a stream is saved
+LAG = 32  # mini-batches in progress at once, with workers
+_SECONDS = 60.0  # between checkpoints of a stream
 _LEARNING = (
-    click.option("--batch-size", type=click.IntRange(1), metavar="N", help="Documents learned at a time."),
+    click.option("--batch-size", type=click.IntRange(1), metavar="N", help="Size of a mini-batch."),
     click.option(
         "--shuffle",
         "buffer",
         type=click.IntRange(0),
         metavar="N",
-        help="Mix the documents in a buffer of N; 0 keeps their order. Default: files whose labels come in "
-        "runs, and are not in the order of time, are mixed as a whole, and nothing else is.",
+        help="Shuffle documents in a buffer of N; 0 keeps their order. Default: shuffle whole files if they "
+        "are sorted by label and not by time; otherwise keep the order.",
     ),
     click.option(
         "--checkpoint-every",
@@ -43,42 +43,43 @@ _LEARNING = (
         default=50_000,
         show_default=True,
         metavar="N",
-        help="Save after each N documents, so that a crash loses no more; with a lag of L, when 16 L "
-        "mini-batches are complete.",
+        help="Save a checkpoint every N documents; with a lag of L, when 16 L mini-batches are complete.",
     ),
     click.option(
         "--checkpoint-seconds",
         "seconds",
         type=click.FloatRange(0, min_open=True),
         metavar="S",
-        help="Save after S seconds, too.  [default: 60 for '-', else never]",
+        help="Save a checkpoint every S seconds, too.  [default: 60 for '-', else never]",
     ),
     click.option(
         "--lag",
         type=click.IntRange(1, 1024),
         metavar="L",
-        help="Mini-batches learned at once, each under what was known when it began. It alone, "
-        f"not the number of workers, changes the result.  [default: 1, or {LAG} with --workers or --ray]",
+        help="Mini-batches computed at once. The lag changes the result; the number of workers does not.  "
+        f"[default: 1, or {LAG} with --workers or --ray]",
     ),
-    click.option("--resume", is_flag=True, help="Go on from the checkpoint of a run that broke off, if any."),
+    click.option(
+        "--resume", is_flag=True, help="Continue from the checkpoint of an interrupted run, if any."
+    ),
     click.option(
         "--wait/--no-wait",
         default=True,
         show_default=True,
-        help="Wait for another process that writes the same model, or refuse to run beside it.",
+        help="If another process is writing the same model, wait for it, or fail.",
     ),
 )
 
 
 def learning(command: Any) -> Any:
-    """Add the options that say how to learn."""
+    """Add the options for learning."""
     for option in reversed(_LEARNING):
         command = option(command)
     return command
 
 
 def _setting(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
-    """Turn NAME=VALUE, where a value is JSON or else a text, into parameters."""
+    """Turn NAME=VALUE into parameters; a value is JSON or else a text."""
     settings: dict[str, Any] = {}
     for value in values:
         name, equals, text = value.partition("=")
@@ -96,7 +97,7 @@ def _setting(context: click.Context, option: click.Parameter, values: tuple[str,
 @click.command()
 @INPUTS
 @click.option(
-    "-o", "--output", "path", type=_OUTPUT, required=True, metavar="MODEL", help="Where the model goes."
+    "-o", "--output", "path", type=_OUTPUT, required=True, metavar="MODEL", help="File to write the model to."
 )
 @reading
 @click.option(
@@ -108,22 +109,20 @@ def _setting(context: click.Context, option: click.Parameter, values: tuple[str,
     help="Kind of model.",
 )
 @click.option("--topics", type=click.IntRange(1), metavar="K", help="Number of topics.  [default: 40]")
-@click.option(
-    "--classes", metavar="A,B,...", help="Classes, where the first documents do not show at least two."
-)
+@click.option("--classes", metavar="A,B,...", help="Classes, if the first documents have fewer than two.")
 @click.option(
     "--stop-words",
     type=click.Choice(["english", "none"]),
     default="english",
     show_default=True,
-    help="Words that topics leave out, though they decide: those in every English text, or none.",
+    help="Common words that topics leave out; decisions still use them.",
 )
 @click.option(
     "--min-count",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Occurrences from which on a word is part of the vocabulary.",
+    help="Occurrences before a word enters the vocabulary.",
 )
 @click.option(
     "--max-words", type=click.IntRange(1), default=500_000, show_default=True, help="Largest vocabulary."
@@ -134,19 +133,19 @@ def _setting(context: click.Context, option: click.Parameter, values: tuple[str,
     default=1,
     show_default=True,
     metavar="N",
-    help="Count runs of up to N words, too.",
+    help="Also count sequences of up to N words.",
 )
 @CLASS_WEIGHT
 @learning
 @crew
-@click.option("--seed", default=0, show_default=True, help="Of everything random.")
+@click.option("--seed", default=0, show_default=True, help="Seed of all random numbers.")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     callback=_setting,
     metavar="NAME=VALUE",
-    help="Parameter of the estimator, such as cost=64 or, for experts, n_sweeps=8; see its documentation.",
+    help="Any parameter of the estimator, such as cost=64 or n_sweeps=8.",
 )
 @JOBS
 @JSON
@@ -178,18 +177,18 @@ def train(
 ) -> None:
     """Learn a model from documents, in one pass.
 
-    INPUT is a file, a folder, a glob or '-' for standard input: JSONL, CSV, TSV, Parquet, Arrow, text (a line
-    a document), a folder of files (its name is the label), libsvm, UCI, Matlab or gml; text formats may be
-    compressed (.gz, .xz, .zst).
+    INPUT is a file, a folder, a glob or '-' for standard input. Formats: JSONL, CSV, TSV, Parquet, Arrow,
+    text (one document per line), a folder of files (its name is the label), libsvm, UCI, Matlab and gml.
+    Text formats may be compressed (.gz, .xz, .zst).
 
     \b
     bayespa train docs.jsonl --text body --label topic -o model.bayespa
     bayespa train papers.parquet --text title --text abstract --label subjects -o model.bayespa
     bayespa train mails/ -o model.bayespa
 
-    Files are looked at twice: if their labels come in runs, as in a sorted file, all documents are mixed.
-    Documents are predicted before they are learned: the measures printed are those of these predictions.
-    While it runs, checkpoints go to MODEL.checkpoint; MODEL is written at the end.
+    The labels of a file are read first. If the file is sorted by label, its documents are shuffled. Each
+    mini-batch is predicted before it is learned, and the printed scores are those of these predictions.
+    Checkpoints go to MODEL.checkpoint; MODEL is written at the end.
     """
     from bayespa.cli import start
     from bayespa.cli.job import Job, require_output, resumed
@@ -250,7 +249,7 @@ def train(
 
 
 def _given() -> set[str]:
-    """Return the names of options that the command line has."""
+    """Return the names of the options that the user gave."""
     context = click.get_current_context()
     names = {parameter.name: max(parameter.opts, key=len).lstrip("-") for parameter in context.command.params}
     chosen = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
@@ -261,15 +260,19 @@ def _given() -> set[str]:
 @MODEL
 @INPUTS
 @click.option(
-    "-o", "--output", type=_OUTPUT, metavar="MODEL", help="Where the new model goes.  [default: the same]"
+    "-o", "--output", type=_OUTPUT, metavar="MODEL", help="File to write the model to.  [default: MODEL]"
 )
 @reading
 @learning
 @crew
 @BEGIN
-@click.option("--drain", is_flag=True, help="End where the stream of a broker ends now; else wait for more.")
+@click.option(
+    "--drain",
+    is_flag=True,
+    help="Stop at the current end of the broker's stream instead of waiting for more.",
+)
 @PREDICTIONS
-@click.option("--seed", default=0, show_default=True, help="Of the shuffling.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the shuffling.")
 @JOBS
 @JSON
 def update(
@@ -293,20 +296,21 @@ def update(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Go on learning: a model reads more documents.
+    """Learn more documents with a model.
 
-    Fields are those of the training, unless options say otherwise. New words and classes are learned, too.
+    The model remembers the fields it was trained with; options override them. It learns new words and
+    classes, too.
 
     \b
     bayespa update model.bayespa new.jsonl
     tail -f stream.jsonl | bayespa update model.bayespa -
     bayespa update model.bayespa kafka://localhost:9092/papers
 
-    From files, checkpoints go to MODEL.checkpoint and MODEL is replaced at the end. From standard input,
-    which may have no end, checkpoints replace MODEL itself, every minute if anything was learned, and an
-    interrupt (Ctrl-C) learns and saves all that was read. So it is with streams of brokers
-    (kafka://HOST/TOPIC, nats://HOST/STREAM, redis://HOST/STREAM); how far they were learned is in MODEL, too:
-    after a crash nothing is lost or learned twice.
+    From files, checkpoints go to MODEL.checkpoint, and MODEL is replaced at the end. Standard input may have
+    no end, so checkpoints replace MODEL itself, every minute if anything was learned; Ctrl-C learns and saves
+    everything read so far. The same holds for streams of brokers (kafka://HOST/TOPIC, nats://HOST/STREAM,
+    redis://HOST/STREAM). There MODEL also holds the position in the stream, so that after a crash no message
+    is lost or learned twice.
     """
     from bayespa.cli import start
     from bayespa.cli.job import Job, require_output, resumed
@@ -337,7 +341,9 @@ def update(
         )
         return
     if misplaced := sorted(_given() & {"from", "drain", "predictions"}):
-        raise click.UsageError(f"--{misplaced[0]} is for streams of brokers, such as kafka://HOST/TOPIC")
+        raise click.UsageError(
+            f"--{misplaced[0]} works only with a broker's stream, such as kafka://HOST/TOPIC"
+        )
     stream = "-" in inputs
     if lag is None and not stream and (workers is not None or address is not None):
         lag = LAG
@@ -362,9 +368,7 @@ def update(
             source = Reading.again(options, started)
         else:
             if stream and lag is not None and lag > 1:
-                raise click.UsageError(
-                    f"--lag {lag} is for files: from '-' documents are learned as they come; leave it out"
-                )
+                raise click.UsageError(f"--lag {lag} works only with files, not with '-'; leave it out")
             if stream or lag is not None:
                 model.estimator.set_params(lag=lag or 1)
             look = source.look(inputs) if buffer is None else None

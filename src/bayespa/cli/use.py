@@ -24,9 +24,11 @@ _AT_ONCE = 512
     type=click.IntRange(1),
     default=_AT_ONCE,
     show_default=True,
-    help="Documents predicted at a time; 1 answers a stream at once.",
+    help="Documents to predict at a time; 1 answers each at once.",
 )
-@click.option("--top", type=click.IntRange(1), default=TOP, show_default=True, help="Probabilities to print.")
+@click.option(
+    "--top", type=click.IntRange(1), default=TOP, show_default=True, help="Number of probabilities to print."
+)
 @CLASS_WEIGHT
 @crew
 @JOBS
@@ -43,13 +45,13 @@ def predict(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Predict the labels of documents, which need not have any.
+    """Predict the labels of documents.
 
-    Prints a line for each document: its name, its label (several are separated by commas), and the most
-    probable classes with their probabilities, with tabs between them. Of numbers: its name, the number in six
-    digits, and the standard deviation by which the model is unsure of it. What a name or label has of tabs,
-    ends of lines, backslashes and the like is escaped as in JSON (\\t, \\n, \\\\, \\u002c), and so is the
-    first character of what a spreadsheet would take for a formula. With --json, a JSON object a line.
+    Prints a line per document, with tabs between the columns: the document's id, its label (several with
+    commas between them), and the most probable classes with their probabilities. For numbers: the id, the
+    number with six digits, and its standard deviation. Tabs, line ends, backslashes and the like in ids and
+    labels are escaped as in JSON (\\t, \\n, \\\\, \\u002c), and so is a first character that a spreadsheet
+    would take for a formula. With --json, one JSON object per line.
     """
     from bayespa.cli.answers import chunks, predicted
     from bayespa.cli.reading import Reading
@@ -71,14 +73,14 @@ def predict(
             click.echo(line)
     source.finish()
     if source.problems and not source.read:
-        raise ValueError("no document of the input could be read")
+        raise ValueError("the whole input is malformed: no document could be read")
 
 
 @click.command()
 @MODEL
 @INPUTS
 @reading
-@click.option("--by-class", is_flag=True, help="Print precision, recall and F1 of each class, too.")
+@click.option("--by-class", is_flag=True, help="Also print precision, recall and F1 of each class.")
 @CLASS_WEIGHT
 @JOBS
 @JSON
@@ -93,10 +95,9 @@ def evaluate(
 ) -> None:
     """Compare the predictions of a model with the labels of documents.
 
-    Prints accuracy and F1 of classes, how often the right one is among the best, log loss and the expected
-    calibration error (ECE) of probabilities; or the errors of numbers, and how many of these are within two
-    of the deviations that predict prints. Documents without a label do not count; a label that the model
-    does not know is named, and counts as wrong.
+    For classes: accuracy, F1, top-3 and top-5 accuracy, log loss and the expected calibration error (ECE).
+    For numbers: errors, R², and the share of documents within two standard deviations. Documents without a
+    label do not count. Labels that the model does not know are listed, and count as wrong.
     """
     from bayespa.cli.answers import NAMED, Measures, chunks, comparable
     from bayespa.cli.reading import Reading
@@ -112,7 +113,7 @@ def evaluate(
         measures.add([d.label for d in chunk], answers)
     source.finish()
     if not measures.n:
-        raise ValueError("no document of the input has a label to compare with")
+        raise ValueError("no document of the input has a label")
     measures.name_unknown(source)
     found: dict[str, Any] = {"documents": measures.n, **measures.summary()}
     scores, unknown = measures.scores, measures.unknown

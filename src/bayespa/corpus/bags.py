@@ -17,13 +17,13 @@ from bayespa.corpus.problems import MalformedInput
 from bayespa.corpus.sources import Lines, Source
 from bayespa.corpus.texts import Reporter, open_lines, parse_lines, refuse
 
-_LARGEST = np.iinfo(np.int32).max  # columns and counts of a sparse matrix are 32 bits wide
+_LARGEST = np.iinfo(np.int32).max  # columns and counts of a sparse matrix have 32 bits
 
 
 def read_libsvm(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read ``label column:value ...  # comment``; columns are taken as they stand, from 0 or from 1.
+    """Read ``label column:value ...  # comment``; columns are taken as they are, from 0 or from 1.
 
-    Several labels are written ``label,label``; a line that begins with ``column:value`` has none.
+    Several labels are written ``label,label``; a line that begins with ``column:value`` has no label.
     """
 
     def parse(line: str, number: int) -> Document | None:
@@ -67,7 +67,7 @@ def _libsvm_label(label: str, fields: Fields) -> Label:
     if not label:
         return None
     number = value(label)
-    # +1, 1 and 1.0 are one class; 1.5 is a number.
+    # +1, 1 and 1.0 are the same class; 1.5 is a number.
     return fields.make_label(int(number) if number.is_integer() else number)
 
 
@@ -78,11 +78,11 @@ def read_gml(source: Source, fields: Fields, report: Reporter) -> Iterator[Docum
 
 
 def parse_gml(stream: BinaryIO, name: str, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read the authors' format: with several labels a document if the target is ``"classes"``, else with one.
+    """Read the authors' format, with several labels per document if the target is ``"classes"``.
 
-    The first line holds the number of documents, every other line one document: with one label each
-    ``n_tokens label word word ...``, with several ``n_tokens n_labels label ... word ...``. Words and labels
-    count from 0; a word stands as often as it occurs.
+    The first line has the number of documents, every other line a document: ``n_tokens label word word ...``
+    with one label each, ``n_tokens n_labels label ... word ...`` with several. Words and labels are numbered
+    from 0; a word is repeated as often as it occurs.
     """
     several = fields.target == "classes"
     lines = Lines(stream, fields.encoding, fields.max_bytes)
@@ -94,8 +94,8 @@ def parse_gml(stream: BinaryIO, name: str, fields: Fields, report: Reporter) -> 
             form = "n_tokens n_labels label... word..." if several else "n_tokens label word..."
             other = "one label" if several else "several labels"
             raise MalformedInput(
-                f"{line[:60]!r} is not of the form '{form}' in numbers from 0 ({error}); "
-                f"does the file have {other} a document?"
+                f"{line[:60]!r} is not of the form '{form}' with numbers from 0 ({error}); does the file "
+                f"have {other} per document?"
             ) from error
         columns, counts = np.unique(words, return_counts=True)
         label = fields.make_label(labels.tolist() if several else int(labels[0]))
@@ -123,7 +123,7 @@ def _parse_gml_line(line: str, several: bool) -> tuple[NDArray[np.int64], NDArra
 def read_uci(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read ``docword.NAME.txt``: three lines with the numbers of documents, words and entries, then entries.
 
-    An entry is ``document word count``, document and word from 1; word w is column w - 1. There are no
+    An entry is ``document word count``, with documents and words from 1; word w is column w - 1. There are no
     labels.
     """
     with open_lines(source, fields) as lines:
@@ -142,10 +142,10 @@ def read_uci(source: Source, fields: Fields, report: Reporter) -> Iterator[Docum
 
 
 def read_matlab(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read ``NAME.data``, whose entries are ``document word count``, with ``NAME.label`` beside it.
+    """Read ``NAME.data``, with entries ``document word count``, and ``NAME.label`` in the same folder.
 
-    Documents and words count from 1; word w is column w - 1. Line d of the labels is the class of document d,
-    named by ``NAME.map`` if that is there.
+    Documents and words are numbered from 1; word w is column w - 1. Line d of the labels is the class of
+    document d; ``NAME.map``, if it exists, names the classes.
     """
     stem = Path(source.path.removesuffix(Path(source.path).suffix) if source.compressed else source.path).stem
     label_source = source.beside(f"{stem}.label") if fields.label is not None else None
@@ -174,7 +174,7 @@ def read_matlab(source: Source, fields: Fields, report: Reporter) -> Iterator[Do
         if labels is not None and (
             n_more := sum(1 for _ in parse_lines(labels, lambda line, _: line, report))
         ):
-            report(None, f"{n_more} more labels in {stem}.label than documents; is the file cut off?")
+            report(None, f"{n_more} more labels in {stem}.label than documents; is the file truncated?")
 
 
 def _read_map(source: Source | None, fields: Fields, report: Reporter) -> dict[str, str]:
@@ -196,7 +196,7 @@ def _numbers(line: str, n: int) -> list[int]:
 
 
 def _group(lines: Lines, n_documents: int, n_words: int, report: Reporter) -> Iterator[tuple[int, Bag]]:
-    """Gather entries, sorted by document, into bags; yield an empty one for each document without any."""
+    """Collect entries, sorted by document, into bags; documents without entries give empty bags."""
     current = 1
     columns: list[int] = []
     counts: list[int] = []
@@ -210,7 +210,7 @@ def _group(lines: Lines, n_documents: int, n_words: int, report: Reporter) -> It
                 )
         except StopIteration:
             break
-        except ValueError as error:  # MalformedInput too
+        except ValueError as error:  # including MalformedInput
             report(lines.number, str(error))
             continue
         while current < document:
@@ -224,7 +224,7 @@ def _group(lines: Lines, n_documents: int, n_words: int, report: Reporter) -> It
 
 
 def read_vocabulary(path: str | os.PathLike[str], encoding: str = "utf-8") -> list[str]:
-    """Read the words of columns, one a line, as ``vocab.NAME.txt`` and ``vocabulary.txt`` hold them."""
+    """Read the words of columns, one per line, as in ``vocab.NAME.txt`` and ``vocabulary.txt``."""
     source = Source(os.fspath(path))
     with open_lines(source, Fields(encoding=encoding)) as lines:
         return list(parse_lines(lines, lambda line, _: line.rstrip("\r\n"), refuse(source.name)))

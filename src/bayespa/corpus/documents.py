@@ -1,4 +1,4 @@
-"""A document: its words, its label, its name."""
+"""A document: its words, its label and its id."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _FRACTION = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", re.ASCII)
 
 
 class Bag(NamedTuple):
-    """Words by number: columns (n,) in any order, and how often each occurs (n,), int32 or float64."""
+    """Words by number: columns (n,) in any order, and their counts (n,), int32 or float64."""
 
     columns: NDArray[np.int64]
     counts: NDArray[np.int32] | NDArray[np.float64]
 
 
 class Document(NamedTuple):
-    """A text or a bag of words, with its label and a name that tells where it came from.
+    """A text or a bag of words, with its label and an id that tells where it came from.
 
-    The label is a class, several classes (a tuple, perhaps empty), a number, or None where there is none. A
-    document of a broker's stream has an offset: the name of the stream, and where it goes on behind the
-    document, in plain data.
+    The label is a class, several classes (a tuple, perhaps empty), a number, or None if there is none. A
+    document of a broker's stream has an offset: the name of the stream, and the position after the document,
+    in plain data.
     """
 
     content: str | Bag
@@ -64,23 +64,23 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True)
 class Fields:
-    """Which fields of a record mean what, and how to read them."""
+    """Which fields of a record are text, label and id, and how to read them."""
 
     text: tuple[str, ...] = ("text",)
     label: str | None = "label"
     id: str | None = None
     target: Target | None = None
     separator: str | None = None
-    encoding: str | None = None  # None: UTF-8 and, in formats of text, latin-1 where that does not fit
+    encoding: str | None = None  # None: UTF-8, else latin-1 in text formats
     max_bytes: int = 10_000_000
 
-    @cached_property  # asked for with every document
+    @cached_property  # needed for every document
     def names(self) -> tuple[str, ...]:
-        """The fields to read: those of the text, then label and identifier if asked for."""
+        """The fields to read: those of the text, then label and id, if any."""
         return (*self.text, *(name for name in (self.label, self.id) if name is not None))
 
     def document(self, values: dict[str, object], default_id: str) -> Document:
-        """Make a document of the fields `names` of a record."""
+        """Make a document from the fields `names` of a record."""
         texts: list[str] = []
         for name in self.text:
             text = values[name]
@@ -92,10 +92,10 @@ class Fields:
         return Document("\n".join(texts), label, id_)
 
     def typed(self, cell: str) -> str | float:
-        """Return what a cell of a table of texts holds in the label's place: a text, or a fraction.
+        """Return the label in a cell of a table of texts: a text, or a fraction.
 
-        Whole numbers remain texts, and so are classes by default; so does all where options say what labels
-        are.
+        Whole numbers stay texts, and so are classes by default. If options say what labels are, all stay
+        texts.
 
         >>> [Fields().typed(cell) for cell in ("0.5", "-1.0", "7", "v1.0", "")]
         [0.5, -1.0, '7', 'v1.0', '']
@@ -107,11 +107,11 @@ class Fields:
         return cell
 
     def make_label(self, value: object) -> Label:
-        """Turn what stands in the label's place into a label.
+        """Turn the value of the label's field into a label.
 
-        None, NaN, an empty text: no label. Otherwise `target` decides; by default a list, or a text where
-        there is a `separator`, is several classes, a fractional type is a number, and anything else is the
-        name of a class.
+        None, NaN and an empty text are no label. Otherwise `target` decides. By default a list, or a text if
+        there is a `separator`, is several classes; a float is a number; and anything else is the name of a
+        class.
 
         >>> Fields().make_label(["a", "b"]), Fields(separator=";").make_label("a; b"), Fields().make_label(3)
         (('a', 'b'), ('a', 'b'), '3')
@@ -129,7 +129,7 @@ class Fields:
             if self.target != "class":
                 return classes
             if len(classes) > 1:
-                raise MalformedInput(f"{len(classes)} labels {brief(value)} where target='class' allows one")
+                raise MalformedInput(f"{len(classes)} labels {brief(value)}, but target='class' allows one")
             return classes[0] if classes else None
         if self.target is None and isinstance(value, float):
             return _number(value)
@@ -148,7 +148,7 @@ def _number(value: object) -> float:
 
 
 def name_of(value: object, what: str) -> str:
-    """Return the name of a class or a document that is written as text or number."""
+    """Return the name of a class or a document, given a text or a number."""
     if isinstance(value, str) and value:
         return value
     if isinstance(value, float) and value.is_integer():
@@ -159,6 +159,6 @@ def name_of(value: object, what: str) -> str:
 
 
 def brief(value: object) -> str:
-    """Return how a value looks, in at most 60 characters."""
+    """Return the repr of a value, in at most 60 characters."""
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."

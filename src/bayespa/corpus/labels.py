@@ -1,4 +1,4 @@
-"""ClassNames that appear as a stream goes on."""
+"""Class names that appear in a stream."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bayespa.corpus.documents import Label
 
 
 class ClassNames:
-    """The classes met so far, numbered in order of first appearance; a number never changes its meaning.
+    """The classes so far, numbered in the order of their first appearance; numbers never change.
 
     Parameters
     ----------
     names : iterable of str, optional
-        ClassNames that are known from the start.
+        Class names that are known from the start.
 
     Examples
     --------
@@ -46,13 +46,13 @@ class ClassNames:
         return len(self._codes)
 
     def learn(self, labels: Sequence[Label]) -> None:
-        """Give numbers to the classes that are new; documents without a label are passed over."""
+        """Add new classes; documents without a label are skipped."""
         for label in dict.fromkeys(labels):
             for name in () if label is None else _names(label, labels.index(label)):
                 self._codes.setdefault(name, len(self._codes))
 
     def codes(self, labels: Sequence[Label]) -> NDArray[np.int64]:
-        """Return the number of the one class of each document, (n,)."""
+        """Return the number of the class of each document, (n,)."""
         rows, columns = self._entries(labels)
         if len(rows) != len(labels) or (np.diff(rows) != 1).any():
             n_classes = np.bincount(rows, minlength=len(labels))
@@ -61,7 +61,7 @@ class ClassNames:
         return columns
 
     def indicator(self, labels: Sequence[Label]) -> NDArray[np.int64]:
-        """Return whether each document is in each class, (n, n_classes), 0 or 1."""
+        """Return 1 or 0 for each document and class, (n, n_classes)."""
         matrix = np.zeros((len(labels), len(self)), np.int64)
         matrix[self._entries(labels)] = 1
         return matrix
@@ -72,13 +72,13 @@ class ClassNames:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ClassNames:
-        """Make the classes that `to_state` described."""
+        """Restore the classes that `to_state` described."""
         names = state["names"]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("the state of ClassNames must hold a list of texts, 'names'")
+            raise ValueError("the state of ClassNames must have a list of texts, 'names'")
         classes = cls(names)
         if len(classes) != len(names):
-            raise ValueError("the state of ClassNames holds a name twice")
+            raise ValueError("the state of ClassNames has a name twice")
         return classes
 
     def _entries(self, labels: Sequence[Label]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

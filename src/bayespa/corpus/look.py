@@ -1,4 +1,4 @@
-"""A first look at the labels of files, before anything is learned: what they are, and in which order."""
+"""A first look at the labels of files, before learning: what they are, and in which order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bayespa.corpus.problems import Problem, Problems
 from bayespa.corpus.reading import read_labels
 from bayespa.corpus.sources import Paths, expand
 
-_KEPT = 10_000  # different labels; what comes later is counted only
-_IN_A_ROW = 20  # malformed pieces after which a look ends: reading tells of them
-_BEGINNING = 1 << 20  # bytes in which the first record is looked for
+_KEPT = 10_000  # different labels; later ones are only counted
+_IN_A_ROW = 20  # malformed records in a row that end the look; `read` reports them
+_BEGINNING = 1 << 20  # bytes in which to find the first record
 _WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _TIME = re.compile(r"(.*_)?(date|time|datetime|timestamp|created|published|posted)(_.*)?", re.IGNORECASE)
-_BETWEEN = (";", "|", ",")  # what may stand between labels
+_BETWEEN = (";", "|", ",")  # possible separators of labels
 
 
 @dataclass
@@ -32,14 +32,14 @@ class Look:
     Attributes
     ----------
     documents : int
-        With or without a label.
+        Number of documents, with or without a label.
     labels : dict
-        The first 10,000 different ones, and how often each occurs.
+        The first 10,000 different labels, and their counts.
     fractions, whole, names, several : int
-        Labels that are fractions, whole numbers, other texts, and lists.
+        Numbers of labels that are fractions, whole numbers, other texts, and lists.
     order : LabelOrder
     time : str or None
-        A field of dates or times by whose values the documents are in order.
+        A field of dates or times that increases over the documents.
     """
 
     documents: int = 0
@@ -79,10 +79,10 @@ class Look:
         return bool(self.whole) and self.whole == self.order.n
 
     def separator(self) -> tuple[str, str] | None:
-        """Return what seems to stand between several labels of a text, and such a text; None: nothing.
+        """Return the likely separator of several labels in a text, and an example; None: there is none.
 
-        Parts of labels must come again: fewer different parts than different labels, of which a tenth have
-        more than one.
+        Parts of labels must repeat: there are fewer different parts than different labels, and a tenth of the
+        labels have more than one part.
 
         >>> look = Look()
         >>> for label in ("a;b", "b;c", "a;c", "a;b;c", "b"):
@@ -104,18 +104,18 @@ def look_at(
 ) -> Look:
     r"""Read the labels of files, and return what they look like.
 
-    Malformed pieces are passed over, for `read` tells of them; where there is hardly anything else the look
+    Malformed records are skipped, because `read` reports them; if there is hardly anything else, the look
     ends early.
 
     Parameters
     ----------
     paths : path or sequence of paths
-        Files, which can be read again.
+        Files that can be read again.
     format : str, optional
     skip : int
-        Documents to leave out first.
+        Documents to skip first.
     limit : int, optional
-        The most documents to look at.
+        Largest number of documents.
     **fields
         ``label``, ``target``, ``separator`` and ``encoding`` of `read`.
 
@@ -141,10 +141,10 @@ def look_at(
                 times.add(document.id)
         if named is None:
             return look
-        if not problems:  # else the field may be missing in some, and all are looked at again without it
+        if not problems:  # else the field may be missing in some records: look again without it
             look.time = named if times.ascending else None
             return look
-    raise AssertionError  # the last time there is no field of time
+    raise AssertionError  # the last look has no field of time
 
 
 class _EnoughSeen(Exception):
@@ -152,10 +152,10 @@ class _EnoughSeen(Exception):
 
 
 class _Wrong:
-    """Ends a look where malformed pieces come in a row."""
+    """Ends a look after many malformed records in a row."""
 
     def __init__(self) -> None:
-        self._in_a_row = _IN_A_ROW - 1  # nothing is read before the first document
+        self._in_a_row = _IN_A_ROW - 1  # before the first document
 
     def add(self, problem: Problem) -> None:
         self._in_a_row += 1
@@ -169,7 +169,7 @@ class _Wrong:
 
 
 class _Times:
-    """Whether dates or times, as numbers or as texts that sort like them, go up."""
+    """Whether dates or times, as numbers or as texts that sort like them, increase."""
 
     def __init__(self) -> None:
         self._last: float | str | None = None
@@ -205,11 +205,11 @@ def _time(value: str) -> float | str | None:
 
 
 def _field_of_time(paths: Paths, format: str | None) -> str | None:
-    """Return the field of the first record whose name says that it is a time, in formats that have fields."""
+    """Return the field of the first record that is named like a time, in formats with fields."""
     source = expand(paths)[0]
     form = format or source.guess_format()
     names: list[str] = []
-    with suppress(Exception):  # whatever is wrong, the reader tells
+    with suppress(Exception):  # the reader will report problems
         if form == "parquet":
             import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""The order of documents: whether labels come in runs, as in a sorted file, and how to mix all of them."""
+"""The order of documents: whether they are sorted by label, and how to shuffle all of them."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from bayespa.corpus.documents import Document, Label
 from bayespa.corpus.reading import places
 from bayespa.native.random import RandomState, key_from_seed, permutation, subkey
 
-_MOST_CLASSES = 1024  # told apart; all others count as one, so that memory is bounded
+_MOST_CLASSES = 1024  # different classes; all others count as one, to bound memory
 _MOST_WINDOWS = 64
 _FIRST_WINDOW = 8  # documents
-_LONG = 64  # documents of a run that is long: a good part of a mini-batch
-_CHANCE = 1e-6  # expected number of runs of a length that chance does not explain
-_RUNS = 0.1  # share of documents in long runs from which on labels come in runs
-_UNEVEN = 0.3  # streams in the order of time have up to 0.25, two halves without a common class 0.5
-_PILE = 10_000  # documents that are mixed in memory
+_LONG = 64  # documents of a long run: a good part of a mini-batch
+_CHANCE = 1e-6  # expected number of runs of a length that are beyond chance
+_RUNS = 0.1  # share of documents in long runs from which on they count as sorted
+_UNEVEN = 0.3  # streams in order of time have up to 0.25, two halves without a common class 0.5
+_PILE = 10_000  # documents that are shuffled in memory
 _MOST_PILES = 256  # files that are open at once
 
 
 class LabelOrder:
-    """Measures how far the order of labels is from one of chance, in memory that does not grow with them.
+    """Measures how far the order of labels is from a random one, in bounded memory.
 
-    Two things make an order bad to learn from, and progressive measures flattering: long runs of one label,
-    and parts of the stream that have labels of their own. For the first, documents in runs of 64 or more are
-    counted, where a run is too long to be chance given how often its label occurs. For the second, the stream
-    is cut into 32 to 64 windows.
+    Two things make learning hard and progressive scores too high: long runs of one label, and parts of the
+    stream with labels of their own. For the first, it counts documents in runs of 64 or more that are too
+    long to be chance, given the frequency of their label. For the second, it divides the stream into 32 to 64
+    windows.
 
     Attributes
     ----------
     n : int
-        Labels counted; documents without one say nothing.
+        Labels counted; documents without a label do not count.
 
     Examples
     --------
@@ -52,14 +52,14 @@ class LabelOrder:
     def __init__(self) -> None:
         self.n = 0
         self._codes: dict[Label, int] = {}
-        self._windows: list[tuple[Counter[int], float]] = []  # how often each label occurs; sum of numbers
-        self._size = _FIRST_WINDOW  # documents of a window
-        self._counts: Counter[int] = Counter()  # of the window that is not full yet
-        self._sum = self._square = 0.0  # of numbers: in this window, and of their squares in all
+        self._windows: list[tuple[Counter[int], float]] = []  # counts of labels; sum of numbers
+        self._size = _FIRST_WINDOW  # documents per window
+        self._counts: Counter[int] = Counter()  # of the incomplete window
+        self._sum = self._square = 0.0  # of numbers: sum in this window, and sum of squares in all
         self._numbers = self._filled = 0
         self._last: Label = None
         self._run = 0
-        self._in_runs: Counter[tuple[int, int]] = Counter()  # documents by label and log2 of their run
+        self._in_runs: Counter[tuple[int, int]] = Counter()  # documents by label and log2 of run length
 
     def add(self, label: Label) -> None:
         """Count the label of the next document."""
@@ -90,7 +90,7 @@ class LabelOrder:
             self._in_runs[self._run_code(), self._run.bit_length() - 1] += self._run
 
     def _run_code(self) -> int:
-        """Return the label of the run; of several labels one is as rare as all together, or less so."""
+        """Return the label of the run; of several labels, one that is the rarest."""
         label = self._last
         return self._code(label) if not isinstance(label, tuple) else min(map(self._code, label), default=0)
 
@@ -104,7 +104,7 @@ class LabelOrder:
 
     @property
     def in_long_runs(self) -> float:
-        """The share of documents in long runs of one label, other than chance makes."""
+        """The share of documents in long runs of one label, beyond chance."""
         runs = Counter(self._in_runs)
         if self._run >= _LONG:
             runs[self._run_code(), self._run.bit_length() - 1] += self._run
@@ -117,11 +117,11 @@ class LabelOrder:
 
     @property
     def unevenness(self) -> float:
-        """How much windows differ in their labels: 0 as by chance, 1 if each has one label alone.
+        """How much windows differ in their labels: 0 as by chance, 1 if each window has one label.
 
-        Of classes, the share of a window's labels that would have to be others for it to be like the whole,
-        less what chance makes of it, beside the same of a sorted stream. Of numbers, the share of their
-        variance that is between windows.
+        For classes: the share of a window's labels that would have to change for it to be like the whole,
+        minus what chance explains, relative to a sorted stream. For numbers: the share of the variance
+        between windows.
         """
         if len(self._windows) < 2:
             return 0.0
@@ -154,7 +154,7 @@ class LabelOrder:
 
     @property
     def mixed(self) -> bool:
-        """Whether the order is good enough to learn from."""
+        """Whether the order is good enough for learning."""
         return self.in_long_runs < _RUNS and self.unevenness < _UNEVEN
 
     def __str__(self) -> str:
@@ -182,17 +182,17 @@ def _mean_deviation(n: int, p: float) -> float:
 def shuffle_all(
     documents: Iterable[Document], n: int, random_state: RandomState = None
 ) -> Iterator[Document]:
-    """Mix a whole stream: every order is equally likely, in memory that holds about 10,000 documents.
+    """Shuffle a whole stream: every order is equally likely, with about 10,000 documents in memory.
 
-    Documents are dealt to piles at random, which are files without a name that end with the process; then one
-    pile after the other is mixed. The order is a pure function of `random_state`, `n` and the documents.
+    Documents go to random piles, which are unnamed temporary files; then one pile after the other is
+    shuffled. The order is a pure function of `random_state`, `n` and the documents.
 
     Parameters
     ----------
     documents : iterable of Document
-        All are read before the first is given out.
+        All are read before the first is yielded.
     n : int
-        How many there are, more or less: it decides on the number of piles.
+        About how many there are; it decides the number of piles.
     random_state : int, Generator or None
 
     Examples
@@ -211,16 +211,16 @@ def shuffle_all(
             for pile_file in piles:
                 pile_file.flush()
         except OSError as error:
-            if error.filename is not None:  # of the documents, not of a pile
+            if error.filename is not None:  # of reading, not of a pile
                 raise
             raise OSError(
                 error.errno,
-                f"{error.strerror}: to be mixed, documents go to files in {gettempdir()}; TMPDIR names "
-                "another folder, and a shuffle of 10000 needs none",
+                f"{error.strerror}: shuffling writes documents to files in {gettempdir()}; set TMPDIR to "
+                "another folder, or use a shuffle of 10000, which needs no files",
             ) from error
         for k, file in enumerate(piles):
             file.seek(0)
             pile_of = [Document.from_line(line) for line in file]
-            file.truncate(0)  # its room on the disk
+            file.truncate(0)  # frees its space on the disk
             for place in permutation(subkey(key, 3, k), len(pile_of)):
                 yield pile_of[place]

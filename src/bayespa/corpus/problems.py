@@ -1,4 +1,4 @@
-"""Malformed input: reported with file and line, counted, and never passed over in silence."""
+"""Malformed input: reported with file and line, and counted. Nothing is dropped silently."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 
 class MalformedInput(ValueError):
-    """A piece of input that is not of the form its format asks for."""
+    """A record does not have the form of its format."""
 
 
 class CorpusWarning(UserWarning):
-    """Pieces of input were left out because they are malformed, or read by a guess of their encoding."""
+    """Malformed records were left out, or texts were read with a guessed encoding."""
 
 
 class Problem(NamedTuple):
-    """One malformed piece of input.
+    """One malformed record.
 
     >>> print(Problem("docs.jsonl", 3, "no field 'text'"))
     docs.jsonl, line 3: no field 'text'
     """
 
     source: str
-    line: int | None  # from 1; None: the file as a whole
+    line: int | None  # from 1; None: the whole file
     message: str
     unit: str = "line"  # or "row", in formats without lines
-    left_out: bool = True  # False: read all the same, by a guess
+    left_out: bool = True  # False: read with a guessed encoding
 
     def __str__(self) -> str:
         place = "" if self.line is None else f", {self.unit} {self.line}"
@@ -33,25 +33,25 @@ class Problem(NamedTuple):
 
 
 class Problems:
-    """What was malformed in the input: how often, and the first cases.
+    """The malformed records of the input: their number, and the first ones.
 
-    Pieces that were not left out but read by a guess, as they are not UTF-8, are counted apart.
+    Texts that are not UTF-8, and were read with a guessed encoding, are counted separately.
 
     Parameters
     ----------
     keep : int, default=20
-        Number of problems to keep; the others are counted only, so that memory is bounded.
+        Number of problems to keep; the others are only counted, to bound memory.
     on_problem : callable, optional
-        Called with each `Problem` that was left out, as it is found.
+        Called with each `Problem` that is left out.
 
     Attributes
     ----------
     count : int
-        Pieces of input that were left out.
+        Number of records that were left out.
     first : list of Problem
         The first of them.
     guessed : int
-        Pieces of input that were read by a guess.
+        Number of texts that were read with a guessed encoding.
     first_guessed : Problem or None
         The first of them.
 
@@ -63,7 +63,7 @@ class Problems:
     >>> len(problems), bool(problems)
     (2, True)
     >>> print(problems)
-    2 malformed pieces of input left out:
+    left out 2 malformed records:
       docs.jsonl, line 3: no field 'text'
       and 1 more
     """
@@ -92,7 +92,7 @@ class Problems:
         return self.count
 
     def guesses(self) -> str:
-        """Say how much was read by a guess, and where first; nothing if none was."""
+        """Return how many texts were read with a guessed encoding, and the first; empty if there are none."""
         if not self.guessed:
             return ""
         some = "1 line or file is" if self.guessed == 1 else f"{self.guessed:,} lines or files are"
@@ -101,8 +101,8 @@ class Problems:
     def __str__(self) -> str:
         if not self.count:
             return self.guesses() or "no malformed input"
-        pieces = "1 malformed piece" if self.count == 1 else f"{self.count} malformed pieces"
-        lines = [f"{pieces} of input left out:", *map(str, self.first)]
+        records = "1 malformed record" if self.count == 1 else f"{self.count} malformed records"
+        lines = [f"left out {records}:", *map(str, self.first)]
         if self.count > len(self.first):
             lines.append(f"and {self.count - len(self.first)} more")
         if self.guessed:

@@ -21,8 +21,8 @@ from bayespa.corpus.texts import Reporter, read_csv, read_file, read_jsonl, read
 from bayespa.native.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
 
 T = TypeVar("T")
-_LARGE = 1 << 26  # bytes of a file: a larger one is read by one, a piece at a time
-_SHARE = 1 << 22  # bytes of files that one worker reads
+_LARGE = 1 << 26  # bytes of a file; a larger one is read by a single process, in pieces
+_SHARE = 1 << 22  # bytes of files per call of a worker
 Reader = Callable[[Source, Fields, Reporter], Iterator[Document]]
 _READERS: dict[str, Reader] = {
     "lines": read_lines,
@@ -60,46 +60,45 @@ def read(
     ----------
     paths : path or sequence of paths
         Files, folders (all files below), globs, or "-" for standard input. Files of a folder or a glob are
-        read in the order of their names. Files that end with ``.gz``, ``.xz`` or ``.zst`` are unpacked.
+        read in the order of their names. Files that end with ``.gz``, ``.xz`` or ``.zst`` are decompressed.
     format : str, optional
-        By default the ending tells; standard input is ``"jsonl"``.
+        By default given by the file ending; standard input is ``"jsonl"``.
 
         * ``lines`` (``.txt``): a line is a document.
         * ``files`` (in a folder: ``.txt`` and unknown endings): a file is a document, its folder the label.
         * ``jsonl`` (``.jsonl``, ``.ndjson``): a line is a JSON object.
         * ``csv``, ``tsv`` (``.csv``, ``.tsv``): the first line names the columns; in ``csv`` it also shows
-          whether commas, semicolons, tabs or bars divide them.
+          the separator: comma, semicolon, tab or bar.
         * ``parquet``, ``arrow`` (``.parquet``, ``.arrow``, ``.feather``).
         * ``libsvm`` (``.svm``, ``.libsvm``, ``.svmlight``): ``label column:value ...``.
         * ``uci`` (``docword.*.txt``): entries ``document word count``.
-        * ``matlab`` (``.data``): the same; line d of ``.label`` beside it is the class of document d.
+        * ``matlab`` (``.data``): the same; line d of ``.label`` is the class of document d.
         * ``gml`` (``.gml``): ``n_tokens label word ...``, or, with ``target="classes"``,
           ``n_tokens n_labels label ... word ...``.
     text : str or sequence of str, default="text"
-        Field or column of the text; several are joined.
+        Field or column with the text; several are joined.
     label : str, optional, default="label"
-        Field or column of the label. None: no labels, in any format.
+        Field or column with the label. None: no labels, in any format.
     id : str, optional
-        Field or column of a name for the document; by default ``file:line``.
+        Field or column with the document's id; by default ``file:line``.
     target : {"class", "classes", "number"}, optional
-        What a label is. By default the data decide: a list, or a text if there is a `separator`, is several
-        classes, a value of a fractional type is a number, anything else a class. Null, NaN and empty texts
-        are no label.
+        What labels are. By default the data decide: a list, or a text if there is a `separator`, is several
+        classes; a float is a number; anything else is a class. Null, NaN and empty texts are no label.
     separator : str, optional
-        What stands between labels in a text, such as ";".
+        Separator of several labels in a text, such as ";".
     encoding : str, optional
-        Of text formats. By default UTF-8, and latin-1 (each byte a character) for the lines and files of
-        texts that are not: they are counted, and so are never mistaken in silence.
+        Encoding of text formats. By default UTF-8, or latin-1 (each byte a character) for lines and files
+        that are not UTF-8; these are counted and reported.
     max_bytes : int, default=10_000_000
-        Longest line, or file of format ``files``; a longer one is malformed.
+        Longest line, or file of format ``files``; longer ones are malformed.
     strict : bool, default=False
-        Raise `MalformedInput` at the first malformed piece of input, and guess no encoding.
+        Raise `MalformedInput` at the first malformed record, and do not guess encodings.
     problems : Problems, optional
-        Collects what is malformed or of a guessed encoding, with file and line; otherwise there is a
+        Collects malformed records and guessed encodings, with file and line; otherwise there is a
         `CorpusWarning`.
     workers : optional
-        Whoever reads, such as `bayespa.workers.Workers`: files that are not large, and row groups of Parquet,
-        many at once. By default, and where there are others, this thread. Documents come in the same order.
+        Reads small files and row groups of Parquet in parallel, such as `bayespa.workers.Workers`. By
+        default, and for other input, this thread reads. Documents come in the same order.
 
     Returns
     -------
@@ -128,7 +127,7 @@ def read(
         )
     texts = (text,) if isinstance(text, str) else tuple(text)
     if not texts:
-        raise ValueError("text is empty; name the field or the fields of the text")
+        raise ValueError("text is empty; name the field or fields of the text")
     if encoding is not None or strict:
         encoding = check_encoding(encoding or "utf-8")
     fields = Fields(texts, label, id, target, separator, encoding, max_bytes)
@@ -149,7 +148,7 @@ def read(
 
 
 class Mapper(Protocol):
-    """Applies a pure function to items elsewhere."""
+    """Applies a pure function to items, perhaps elsewhere."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
         """Yield the results, in the order of the items."""
@@ -159,7 +158,7 @@ Report = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a `Reporter`
 
 
 def _shares(inputs: list[tuple[Source, Reader]]) -> list[list[tuple[Source, Reader]]] | None:
-    """Cut the input into shares of some megabytes, in order; None: some of it cannot be shared."""
+    """Split the input into shares of some megabytes, in order; None: some of it cannot be shared."""
     shares: list[list[tuple[Source, Reader]]] = []
     room = 0
     for source, reader in inputs:
@@ -180,7 +179,7 @@ def _shares(inputs: list[tuple[Source, Reader]]) -> list[list[tuple[Source, Read
 
 
 def _read_share(fields: Fields, share: list[tuple[Source, Reader]]) -> list[list[Document | Report]]:
-    """Return the documents of each file of a share, and in their places what is to be reported."""
+    """Return the documents of each file of a share, with problems in their places."""
     found = []
     for source, reader in share:
         told: list[Document | Report] = []
@@ -205,9 +204,9 @@ def read_labels(
     encoding: str | None = None,
     problems: Problems | None = None,
 ) -> Iterator[Document]:
-    """Read labels alone, as documents without a text: columns and files of text are not even loaded.
+    """Read only labels, as documents without a text: columns and files of text are not even loaded.
 
-    Parameters are those of `read`. A document that has no text is not missed here.
+    Parameters are those of `read`. A missing text is not a problem here.
     """
     encoding = None if encoding is None else check_encoding(encoding)
     fields = Fields((), label, id, target, separator, encoding)
@@ -237,7 +236,7 @@ def _documents(
             if strict:
                 raise MalformedInput(str(problem))
             if problems is None and (len(found) if left_out else found.guessed) == 1:
-                # say it at once: the end may never come
+                # report at once: the input may never end
                 what = "left out" if left_out else "and perhaps others"
                 _warn(f"{problem} ({what}; problems=Problems() collects these, strict=True stops)")
 
@@ -251,9 +250,9 @@ def _warn(message: str) -> None:
 
 
 def shuffle(documents: Iterable[T], buffer_size: int, random_state: RandomState = None) -> Iterator[T]:
-    """Mix a stream within a buffer: each document leaves in exchange for a later one, drawn at random.
+    """Shuffle a stream in a buffer: a random document of the buffer leaves when a new one comes.
 
-    A document waits `buffer_size` steps on average; with a buffer that holds the whole stream every order is
+    A document waits `buffer_size` steps on average. If the buffer holds the whole stream, every order is
     equally likely. The order is a pure function of `random_state` and the documents.
 
     >>> list(shuffle(range(8), buffer_size=4, random_state=0))
@@ -274,13 +273,13 @@ def shuffle(documents: Iterable[T], buffer_size: int, random_state: RandomState 
 
 def places(key: int, n: int) -> Iterator[int]:
     """Draw from 0, ..., n - 1 for ever."""
-    for block in count():  # a block of draws costs little more than a single one
+    for block in count():  # a block of draws costs little more than one
         draws = uniform(subkey(key, block), grid(1024))
         yield from (draws * n).astype(np.int64).tolist()
 
 
 class Vectorizer(Protocol):
-    """Turns texts, or bags, into a CSR matrix; `OnlineVocabulary` and `BagVectorizer` also have ``learn``."""
+    """Turns texts or bags into a CSR matrix; `OnlineVocabulary` and `BagVectorizer` also have ``learn``."""
 
     def transform(self, contents: list[str | Bag], /) -> sp.csr_matrix:
         """Return the counts of known words, (n, n_words)."""
@@ -289,7 +288,7 @@ class Vectorizer(Protocol):
 
 @dataclass(frozen=True)
 class CountedBatch:
-    """A mini-batch: counts (n, n_words), labels and names of documents, and their texts if they were kept."""
+    """A mini-batch: counts (n, n_words), labels, ids and, if kept, texts."""
 
     X: sp.csr_matrix
     labels: list[Label]
@@ -300,7 +299,7 @@ class CountedBatch:
         return len(self.labels)
 
     def labelled(self) -> CountedBatch:
-        """Return the documents that have a label."""
+        """Return the documents with a label."""
         rows = [i for i, label in enumerate(self.labels) if label is not None]
         if len(rows) == len(self):
             return self
@@ -322,7 +321,7 @@ def batches(
     learn: bool = True,
     keep_texts: bool = False,
 ) -> Iterator[CountedBatch]:
-    """Count the words of documents, a mini-batch at a time.
+    """Count the words of documents, in mini-batches.
 
     Parameters
     ----------
@@ -331,12 +330,12 @@ def batches(
     vectorizer : OnlineVocabulary, BagVectorizer, HashingVectorizer or a fitted CountVectorizer
         Anything with ``transform``.
     size : int, default=512
-        Documents in a mini-batch; the last may be smaller.
+        Documents per mini-batch; the last may be smaller.
     learn : bool, default=True
-        Whether a vectorizer that can learn new words does so. Later mini-batches then have more columns;
-        those of the earlier ones keep their meaning.
+        Whether the vectorizer learns new words, if it can. Later mini-batches then have more columns; columns
+        keep their meaning.
     keep_texts : bool, default=False
-        Whether mini-batches hold the texts too.
+        Whether mini-batches keep the texts, too.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Where documents come from: files, folders, globs and standard input, compressed or not, line by line."""
+"""Files, folders, globs and standard input, compressed or not, line by line."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _FORMAT_OF_SUFFIX = {
     ".gml": "gml",
 }
 _COMPRESSED = (".gz", ".xz", ".zst")
-_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)  # gzip's and pyarrow's own errors are OSErrors
+_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of gzip and pyarrow are OSErrors
 _BUFFER = 1 << 18
-_PIECE = 1 << 12  # so at most this much is lost before the damage
+_PIECE = 1 << 12  # at most this much before the damage is lost
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,26 @@ class Source:
     """A file, or standard input ("-")."""
 
     path: str
-    in_folder: bool = False  # found in a folder that was named, not named itself
-    groups: tuple[int, int] | None = None  # of Parquet: row groups from the first to before the second
+    in_folder: bool = False  # found in a folder, not named by the user
+    groups: tuple[int, int] | None = None  # of Parquet: range of row groups
 
     @property
     def name(self) -> str:
-        """How to call it in messages and identifiers."""
+        """The name for messages and ids."""
         return "standard input" if self.path == "-" else self.path
 
     @property
     def compressed(self) -> bool:
-        """Whether its ending says that it must be unpacked."""
+        """Whether its ending says that it is compressed."""
         return self.path.endswith(_COMPRESSED)
 
     @property
     def remote(self) -> bool:
-        """Whether it is named by a URL, which a file system of pyarrow reads."""
+        """Whether it is a URL, to be read by pyarrow."""
         return "://" in self.path
 
     def guess_format(self) -> str:
-        """Return the format that the name stands for; standard input is JSONL.
+        """Return the format by the name; standard input is JSONL.
 
         >>> [Source(path).guess_format() for path in ("a/b.csv.gz", "docword.nips.txt", "-")]
         ['csv', 'uci', 'jsonl']
@@ -80,12 +80,13 @@ class Source:
             return "files"
         if found is None:
             raise ValueError(
-                f"the name {self.path!r} does not tell the format; give format= one of {', '.join(FORMATS)}"
+                f"the format of {self.path!r} is unknown from its name; give format= one of "
+                f"{', '.join(FORMATS)}"
             )
         return found
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """Open the unpacked bytes for reading; standard input stays open afterwards."""
+        """Open the decompressed bytes for reading; standard input stays open afterwards."""
         if self.path == "-":
             return nullcontext(sys.stdin.buffer)
         packed = next((ending for ending in _COMPRESSED if self.path.endswith(ending)), None)
@@ -113,14 +114,14 @@ class Source:
         return int(info.size) if info.is_file else None
 
     def beside(self, name: str) -> Source | None:
-        """Return the file `name` of the same folder, or it compressed, if there is one."""
+        """Return the file `name` of the same folder, perhaps compressed, if it exists."""
         folder = self.path.removesuffix(os.path.basename(self.path))
         files = (Source(folder + name + suffix) for suffix in ("", *_COMPRESSED))
         return next((file for file in files if file.size() is not None), None)
 
 
 class _Unpacked(io.RawIOBase):
-    """A stream that unpacks, read in small pieces: a read that meets a damage gives out nothing."""
+    """A decompressed stream, read in small pieces, because a read that meets damage returns nothing."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -143,40 +144,37 @@ def _zstandard(stream: Any) -> Any:
         import pyarrow as pa
     except ImportError as error:
         raise ImportError(
-            f"{stream} is unpacked by pyarrow, which is not installed: pip install bayespa[data], or run "
-            "unzstd"
+            f"decompressing {stream} needs pyarrow: pip install bayespa[data], or run unzstd"
         ) from error
     return pa.CompressedInputStream(stream, "zstd")
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the file system of pyarrow that a URL names, and the path there: s3://, gs://, hdfs://, file://."""
+    """Return pyarrow's file system for a URL, and the path there: s3://, gs://, hdfs://, file://."""
     try:
         import pyarrow.fs as fs
     except ImportError as error:
-        raise ImportError(
-            f"{url} is read by pyarrow, which is not installed: pip install bayespa[data]"
-        ) from error
+        raise ImportError(f"reading {url} needs pyarrow: pip install bayespa[data]") from error
     try:
         found: tuple[Any, str] = fs.FileSystem.from_uri(url)
-    except ValueError as error:  # pyarrow's own errors are ValueErrors
+    except ValueError as error:  # pyarrow's errors are ValueErrors
         raise ValueError(
-            f"{url} is no URL that pyarrow can read ({error}); streams of brokers are for `bayespa update`"
+            f"pyarrow cannot read the URL {url} ({error}); for streams of brokers use `bayespa update`"
         ) from error
     return found
 
 
 def expand(paths: Paths) -> list[Source]:
-    """Return the files that paths, folders and globs stand for.
+    """Return the files of paths, folders and globs.
 
-    A folder stands for all files in it and below but hidden ones. The files of a folder or a glob are sorted
-    by name; the paths themselves keep their order.
+    A folder gives all files in it and below, except hidden ones. The files of a folder or a glob are sorted
+    by name; the paths keep their order.
     """
     sources = [source for path in _listed(paths) for source in _expand_one(path)]
     if not sources:
         raise ValueError("there is no path to read; name files, folders, globs or '-' for standard input")
     if sum(source.path == "-" for source in sources) > 1:
-        raise ValueError("'-' (standard input) is named twice; it can be read once")
+        raise ValueError("'-' (standard input) is given twice; it can be read once")
     return sources
 
 
@@ -192,7 +190,7 @@ def _expand_one(path: str) -> list[Source]:
     if os.path.isdir(path):
         found = [Source(file, in_folder=True) for file in _files_below(path)]
         if not found:
-            raise FileNotFoundError(f"the folder {path!r} holds no files")
+            raise FileNotFoundError(f"the folder {path!r} has no files")
         return found
     if glob.has_magic(path):
         matches = sorted(glob.glob(path, recursive=True))
@@ -216,7 +214,7 @@ def _expand_url(url: str) -> list[Source]:
     below = system.get_file_info(fs.FileSelector(path, recursive=True))
     names = sorted(one.path for one in below if one.is_file and not one.base_name.startswith((".", "_")))
     if not names:
-        raise FileNotFoundError(f"the folder {url!r} holds no files")
+        raise FileNotFoundError(f"the folder {url!r} has no files")
     return [Source(url.rstrip("/") + name.removeprefix(path.rstrip("/")), in_folder=True) for name in names]
 
 
@@ -233,17 +231,17 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def check_encoding(encoding: str) -> str:
-    r"""Return the encoding's name, or refuse one in which a line does not end with the byte ``\n``."""
+    r"""Return the encoding's name; refuse encodings in which a line does not end with the byte ``\n``."""
     if encoding.lower() in ("utf-8-sig", "utf_8_sig"):
-        return "utf-8"  # whose byte order mark Lines drops
+        return "utf-8"  # `Lines` drops its byte order mark
     try:
         end = "\n".encode(encoding)
     except LookupError as error:
         raise ValueError(f"encoding={encoding!r} is unknown; use one such as utf-8 or latin-1") from error
     if end != b"\n":
         raise ValueError(
-            f"encoding={encoding!r} cannot be cut into lines before it is decoded; convert the file: "
-            f"iconv -f {encoding} -t utf-8"
+            f"encoding={encoding!r} cannot be split into lines before decoding; convert the file: iconv -f "
+            f"{encoding} -t utf-8"
         )
     return encoding
 
@@ -251,8 +249,8 @@ def check_encoding(encoding: str) -> str:
 class Lines:
     """The decoded lines of a stream, with their endings.
 
-    A malformed line raises `MalformedInput`, and the next call goes on behind it. A stream that breaks off (a
-    truncated compressed file) raises it once, and then ends.
+    A malformed line raises `MalformedInput`, and the next call continues after it. A truncated compressed
+    file raises it once, and then ends.
     """
 
     def __init__(
@@ -267,13 +265,13 @@ class Lines:
         self._encoding = encoding
         self._max_bytes = max_bytes
         self._on_guess = None if on_guess is None else lambda message: on_guess(self.number, message)
-        self._broken = self._inside = False  # inside: of a line that is too long, and was told
+        self._broken = self._inside = False  # inside: of a line that is too long and was reported
 
     def __iter__(self) -> Lines:
         return self
 
     def __next__(self) -> str:
-        while self._inside:  # which may take long
+        while self._inside:  # may take long
             raw = self._read(_BUFFER)
             self._inside = bool(raw) and not raw.endswith(b"\n")
         raw = self._read(self._max_bytes + 1)
@@ -295,7 +293,7 @@ class Lines:
             self._broken = True
             self.number += 1
             raise MalformedInput(
-                f"the file is damaged or cut off here and cannot be read on ({error})"
+                f"the file is damaged or truncated here; the rest cannot be read ({error})"
             ) from error
 
 
@@ -303,20 +301,20 @@ def read_whole(source: Source, encoding: str | None, max_bytes: int, on_guess: C
     """Return the text of a whole file."""
     with source.open() as stream:
         try:
-            raw = stream.read(min(_BUFFER, max_bytes + 1))  # more makes room for max_bytes each time
+            raw = stream.read(min(_BUFFER, max_bytes + 1))  # a larger read would allocate max_bytes each time
             if len(raw) == _BUFFER:
                 raw += stream.read(max_bytes + 1 - _BUFFER)
         except _UNREADABLE as error:
-            raise MalformedInput(f"the file is damaged or cut off ({error})") from error
+            raise MalformedInput(f"the file is damaged or truncated ({error})") from error
     if len(raw) > max_bytes:
         raise MalformedInput(f"longer than max_bytes={max_bytes}")
     return decode(raw.removeprefix(b"\xef\xbb\xbf"), encoding, on_guess)
 
 
 def decode(raw: bytes, encoding: str | None, on_guess: Callable[[str], None] | None = None) -> str:
-    r"""Decode text, in which no byte may be NUL.
+    r"""Decode text without NUL bytes.
 
-    Where no encoding is named and the text is not UTF-8, `on_guess` is told, and each byte is a character.
+    If no encoding is given and the text is not UTF-8, call `on_guess`, and read each byte as a character.
 
     >>> decode(b"caf\xe9", None, print)
     byte 4 (0xe9) is not utf-8; read as latin-1
@@ -331,6 +329,6 @@ def decode(raw: bytes, encoding: str | None, on_guess: Callable[[str], None] | N
     except UnicodeDecodeError as error:
         wrong = f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not {encoding or 'utf-8'}"
         if encoding is not None or on_guess is None:
-            raise MalformedInput(f"{wrong}; name the right encoding=") from error
+            raise MalformedInput(f"{wrong}; give the right encoding=") from error
     on_guess(f"{wrong}; read as latin-1")
     return raw.decode("latin-1")

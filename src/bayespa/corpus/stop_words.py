@@ -1,4 +1,4 @@
-"""Which words topics are made of: decisions need them all, topics are read by people."""
+"""Which words topics use. Decisions use all words, but people read topics."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 def topic_words(
     words: Iterable[str], stop_words: str | Collection[str] | None = "english"
 ) -> NDArray[np.bool_]:
-    """Return, for each word, whether topics are to be made of it.
+    """Return, for each word, whether topics use it.
 
-    Left out are stop words, and what is not made of letters: numbers, single letters, codes in which digits
-    prevail.
+    Topics leave out stop words, numbers, single letters, and codes with more digits than letters.
 
     Parameters
     ----------

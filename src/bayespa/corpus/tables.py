@@ -1,4 +1,4 @@
-"""Readers of Parquet and Arrow files, a record batch at a time."""
+"""Readers of Parquet and Arrow files, one record batch at a time."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bayespa.corpus.problems import MalformedInput
 from bayespa.corpus.sources import Source
 from bayespa.corpus.texts import Reporter, no_such
 
-_ROWS = 512  # of a batch: small beside a model, large beside the cost of a batch
+_ROWS = 512  # rows per batch: small compared with a model, large compared with the overhead of a batch
 _BUFFER = 1 << 20
 
 
 def read_parquet(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read the rows of a Parquet file; values are unpacked as they are needed."""
+    """Read the rows of a Parquet file; values are converted as they are needed."""
     if source.path == "-":
         raise ValueError(
-            "Parquet cannot be read from standard input, for its index is at the end; use format='arrow'"
+            "Parquet cannot be read from standard input, because its index is at the end; use format='arrow'"
         )
     pa = _import_pyarrow(source)
     import pyarrow.parquet as pq
 
-    # By default a column of a row group is loaded whole, and a file may be one row group.
+    # By default pyarrow loads a column of a whole row group, and a file may be a single row group.
     bounded = {"buffer_size": _BUFFER, "pre_buffer": False}
     with _reported(pa, report), pq.ParquetFile(source.random_access(), **bounded) as file:
         if _check_columns(file.schema_arrow.names, fields, report):
@@ -38,7 +38,7 @@ def read_parquet(source: Source, fields: Fields, report: Reporter) -> Iterator[D
 
 
 def n_row_groups(source: Source) -> int:
-    """Return how many row groups a Parquet file has; one that is damaged has one, whose reader says so."""
+    """Return the number of row groups of a Parquet file; 1 if it is damaged, which the reader reports."""
     pa = _import_pyarrow(source)
     import pyarrow.parquet as pq
 
@@ -50,7 +50,7 @@ def n_row_groups(source: Source) -> int:
 
 
 def read_arrow(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read the rows of Arrow record batches, as a file or as a stream."""
+    """Read the rows of Arrow record batches, from a file or a stream."""
     pa = _import_pyarrow(source)
     with _reported(pa, report), source.open() as stream:
         seekable = source.path != "-" and not source.compressed
@@ -68,9 +68,7 @@ def _import_pyarrow(source: Source) -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise ImportError(
-            f"{source.name} is read by pyarrow, which is not installed: pip install bayespa[data]"
-        ) from error
+        raise ImportError(f"reading {source.name} needs pyarrow: pip install bayespa[data]") from error
     return pa
 
 
@@ -80,7 +78,7 @@ def _reported(pa: Any, report: Reporter) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
-        report(None, f"the file is damaged or cut off and cannot be read on ({error})")
+        report(None, f"the file is damaged or truncated; the rest cannot be read ({error})")
 
 
 def _check_columns(names: list[str], fields: Fields, report: Reporter) -> bool:
@@ -100,7 +98,7 @@ def _documents(
         if all([_is_utf8(column) for column in columns]):
             records = zip(*(column.to_pylist() for column in columns), strict=True)
         else:
-            records = None  # take the rows one by one to find it
+            records = None  # convert the rows one by one to find the bad one
         for i in range(batch.num_rows):
             row += 1
             try:
@@ -113,7 +111,7 @@ def _documents(
 
 
 def _is_utf8(column: Any) -> bool:
-    """Return whether all texts are UTF-8, of a column that is else sound: pyarrow trusts what it reads."""
+    """Return whether all texts of a column are UTF-8; pyarrow does not check."""
     try:
         column.validate(full=True)
     except ValueError as error:
@@ -124,7 +122,7 @@ def _is_utf8(column: Any) -> bool:
 
 
 def _only_texts(kind: Any) -> bool:
-    """Return whether a type is text or lists of it, of which the texts are looked at last."""
+    """Return whether a type is text or a list of texts, after other types were handled."""
     import pyarrow.types as types
 
     if types.is_list(kind) or types.is_large_list(kind):

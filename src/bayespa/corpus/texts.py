@@ -1,4 +1,4 @@
-"""Readers of texts: a line or a file a document, JSONL, CSV and TSV."""
+"""Readers of texts: lines, files, JSONL, CSV and TSV."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from bayespa.corpus.problems import MalformedInput, Problem
 from bayespa.corpus.sources import Lines, Source, read_whole
 
 T = TypeVar("T")
-_SILENT = 2_000_000  # characters of lines in a row that hold no document, after which somebody is told
+_SILENT = 2_000_000  # characters of blank lines in a row before they are reported
 
 
 class Reporter(Protocol):
-    """Takes a problem of the source at hand: the line from 1 (None: the whole file) and what is wrong."""
+    """Takes a problem of the present source: the line from 1 (None: the whole file), and a message."""
 
     def __call__(self, line: int | None, message: str, unit: str = "line", *, left_out: bool = True) -> None:
-        """Count the problem, and raise `MalformedInput` if reading is strict."""
+        """Count the problem; raise `MalformedInput` if reading is strict."""
 
 
 def refuse(name: str) -> Reporter:
-    """Return a report that raises `MalformedInput` at the first problem of the source called `name`."""
+    """Return a reporter that raises `MalformedInput` at the first problem of the source called `name`."""
 
     def report(line: int | None, message: str, unit: str = "line", *, left_out: bool = True) -> None:
         raise MalformedInput(str(Problem(name, line, message, unit)))
@@ -37,17 +37,17 @@ def refuse(name: str) -> Reporter:
 
 @contextmanager
 def open_lines(source: Source, fields: Fields, report: Reporter | None = None) -> Iterator[Lines]:
-    """Open the lines of a source; where a report is given it is told of lines whose encoding is guessed."""
+    """Open the lines of a source; the reporter, if any, learns of guessed encodings."""
     on_guess = None if report is None else partial(report, left_out=False)
     with source.open() as stream:
         yield Lines(stream, fields.encoding, fields.max_bytes, on_guess)
 
 
 class Blanks:
-    """Reports lines without a document where there are very many: a packed file may hold 10⁹ in a megabyte.
+    """Reports very many blank lines: a compressed megabyte may have 10⁹.
 
-    Few are nothing to tell of. Every `_SILENT` characters of them in a row are one malformed piece of input,
-    so that who waits hears of it, and a strict reading stops.
+    A few are no problem. Every `_SILENT` characters of blank lines in a row are one malformed record, so that
+    the user hears of it, and strict reading stops.
     """
 
     def __init__(self, report: Reporter) -> None:
@@ -55,11 +55,11 @@ class Blanks:
         self.end()
 
     def end(self) -> None:
-        """Begin anew: there was something on the last line."""
+        """Start again: the last line was not blank."""
         self._lines = self._characters = 0
 
     def add(self, number: int, n_characters: int = 1) -> None:
-        """Count the line of this number, which has nothing on it."""
+        """Count the line with this number, which is blank."""
         self._lines += 1
         self._characters += n_characters
         if self._characters >= _SILENT:
@@ -72,7 +72,7 @@ class Blanks:
 
 
 def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Reporter) -> Iterator[T]:
-    """Yield what `parse` makes of each line and its number; report what is malformed and go on."""
+    """Yield what `parse` returns for each line and its number; report malformed lines and continue."""
     blanks = Blanks(report)
     while True:
         try:
@@ -92,7 +92,7 @@ def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Rep
 
 
 def read_lines(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read a document a line, without labels; an empty line is an empty document."""
+    """Read one document per line, without labels; an empty line is an empty document."""
 
     def parse(line: str, number: int) -> Document:
         return Document(line.rstrip("\r\n"), None, f"{source.name}:{number}")
@@ -102,7 +102,7 @@ def read_lines(source: Source, fields: Fields, report: Reporter) -> Iterator[Doc
 
 
 def read_file(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read a file as one document, labelled with the name of its folder."""
+    """Read a file as one document; its label is the name of its folder."""
     folder = os.path.basename(os.path.dirname(os.path.abspath(source.path)))
     try:
         guessed = partial(report, None, left_out=False)
@@ -115,7 +115,7 @@ def read_file(source: Source, fields: Fields, report: Reporter) -> Iterator[Docu
 
 
 def read_jsonl(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read a JSON object a line; blank lines do not count."""
+    """Read one JSON object per line; blank lines do not count."""
     remedy = "; if it is not meant to be, give format=" if source.path == "-" else ""
 
     def parse(line: str, number: int) -> Document | None:
@@ -126,7 +126,7 @@ def read_jsonl(source: Source, fields: Fields, report: Reporter) -> Iterator[Doc
 
 
 def json_document(text: str, fields: Fields, name: str, remedy: str = "") -> Document:
-    """Return the document of a JSON object, which is called `name` if it does not name itself.
+    """Return the document of a JSON object; its id is `name`, unless it has one.
 
     >>> json_document('{"text": "some words", "label": "a"}', Fields(), "first")
     Document(content='some words', label='a', id='first', offset=None)
@@ -136,7 +136,7 @@ def json_document(text: str, fields: Fields, name: str, remedy: str = "") -> Doc
     except (ValueError, RecursionError) as error:
         raise MalformedInput(f"not JSON ({error}){remedy}") from error
     if not isinstance(record, dict):
-        raise MalformedInput(f"a JSON {type(record).__name__} where an object is wanted")
+        raise MalformedInput(f"a JSON {type(record).__name__} instead of an object")
     document = record_document(record, fields, name)
     if "\\u" in text:
         _check_surrogates(document)
@@ -144,7 +144,7 @@ def json_document(text: str, fields: Fields, name: str, remedy: str = "") -> Doc
 
 
 def record_document(record: dict[str, object], fields: Fields, name: str) -> Document:
-    """Return the document of a record that has to have all fields, called `name` by default."""
+    """Return the document of a record that must have all fields; its id is `name` by default."""
     for field in fields.names:
         if field not in record:
             raise MalformedInput(no_such("field", field, list(record), fields))
@@ -152,7 +152,7 @@ def record_document(record: dict[str, object], fields: Fields, name: str) -> Doc
 
 
 def _check_surrogates(document: Document) -> None:
-    """Refuse half of a surrogate pair, which JSON can escape but no encoding can write."""
+    """Refuse half of a surrogate pair: JSON can escape it, but no encoding can write it."""
     try:
         "".join([str(document.content), document.id, *_strings(document.label)]).encode()
     except UnicodeEncodeError as error:
@@ -166,7 +166,7 @@ def _strings(label: Label) -> tuple[str, ...]:
 
 
 def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:
-    """Say that a field or column is missing, and what to do."""
+    """Return a message about a missing field or column, with the remedy."""
     shown = ", ".join(map(brief, present[:10])) or "none"
     option = "text=" if name in fields.text else "id="
     if name == fields.label:
@@ -177,19 +177,19 @@ def no_such(what: str, name: str, present: list[str], fields: Fields) -> str:
 def read_csv(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
     """Read a table whose first line names the columns.
 
-    Between values stands a comma or, where the first line names the fields that way only, what spreadsheets
-    write in its place: a semicolon, a tab or a bar.
+    The separator is a comma. If the first line has the fields only with another one, it is a semicolon, a tab
+    or a bar, as spreadsheets write.
     """
     return _read_rows(source, fields, report, ",;\t|")
 
 
 def read_tsv(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
-    """Read tab-separated values whose first line names the columns; quotes mean what they mean in CSV."""
+    """Read tab-separated values whose first line names the columns; quotes work as in CSV."""
     return _read_rows(source, fields, report, "\t")
 
 
 def _read_rows(source: Source, fields: Fields, report: Reporter, delimiters: str) -> Iterator[Document]:
-    # The module's own limit for a cell is 128 KiB; it is global, so it is only ever raised.
+    # The csv module's limit for a cell is 128 KiB; it is global, so only raise it.
     csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))
     with open_lines(source, fields, report) as lines:
         try:
@@ -210,7 +210,7 @@ def _read_rows(source: Source, fields: Fields, report: Reporter, delimiters: str
             try:
                 row = next(rows)
                 if row and len(row) != len(header):
-                    raise MalformedInput(f"{len(row)} fields where the header has {len(header)}")
+                    raise MalformedInput(f"{len(row)} fields, but the header has {len(header)}")
                 document = None
                 if row:
                     values: dict[str, object] = {name: row[column] for name, column in columns.items()}
@@ -231,7 +231,7 @@ def _read_rows(source: Source, fields: Fields, report: Reporter, delimiters: str
 
 
 def _delimiter(line: str, fields: Fields, delimiters: str) -> str:
-    """Return what cuts a header into all fields; where nothing does, what cuts it most often.
+    """Return the separator that gives all fields of a header; if none does, the most frequent one.
 
     >>> _delimiter("text;label,checked", Fields(label=None), ",;"), _delimiter("a,b;c", Fields(), ",;")
     (';', ',')

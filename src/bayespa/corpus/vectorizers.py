@@ -1,4 +1,4 @@
-"""The columns of bags, and the plain state of every vectorizer that a model file may hold."""
+"""Vectorizers of bags, and plain data of all vectorizers for model files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bayespa.corpus.vocabulary import OnlineVocabulary, require_pattern
 
 
 class BagVectorizer:
-    """Stacks bags of words, whose columns are given, into matrices.
+    """Stacks bags of words into matrices.
 
     Parameters
     ----------
     words : sequence of str, optional
         The words of the columns, from `read_vocabulary`. By default columns have no names, and there are as
-        many as the largest that was learned tells.
+        many as the largest that was seen.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class BagVectorizer:
         self.n_columns = 0 if words is None else len(words)
 
     def learn(self, bags: Sequence[str | Bag]) -> sp.csr_matrix:
-        """Return the counts, (n, n_columns), of all columns; a named vocabulary does not grow."""
+        """Return the counts, (n, n_columns), of all columns; with `words` the columns are fixed."""
         if self.words is None:
             largest = max((int(bag.columns.max(initial=-1)) for bag in _only_bags(bags)), default=-1)
             self.n_columns = max(self.n_columns, largest + 1)
@@ -63,24 +63,24 @@ class BagVectorizer:
         """Do nothing: a mark holds nothing."""
 
     def back_to(self, mark: int) -> None:
-        """Take back all that was learned since a mark."""
+        """Undo everything learned since a mark."""
         self.n_columns = mark
 
     def to_state(self, mark: int | None = None) -> dict[str, Any]:
-        """Return plain data for `from_state`: how things are, or were at a mark."""
+        """Return plain data for `from_state`, of now or of a mark."""
         return {"words": self.words, "n_columns": self.n_columns if mark is None else mark}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> BagVectorizer:
-        """Make the vectorizer that `to_state` described."""
+        """Restore the vectorizer that `to_state` described."""
         words, n_columns = state["words"], state["n_columns"]
         if words is not None and not (
             isinstance(words, list) and all(isinstance(word, str) for word in words)
         ):
-            raise ValueError("the state of BagVectorizer must hold a list of texts or None, 'words'")
+            raise ValueError("the state of BagVectorizer must have a list of texts or None, 'words'")
         require_number("n_columns in the state of BagVectorizer", n_columns, 0, 2**31 - 1, whole=True)
         if words is not None and n_columns != len(words):
-            raise ValueError(f"the state of BagVectorizer holds {n_columns} columns and {len(words)} words")
+            raise ValueError(f"the state of BagVectorizer has {n_columns} columns and {len(words)} words")
         vectorizer = cls(words)
         vectorizer.n_columns = n_columns
         return vectorizer
@@ -102,12 +102,10 @@ _SKLEARN = {"CountVectorizer": CountVectorizer, "HashingVectorizer": HashingVect
 
 
 def vectorizer_to_state(vectorizer: Any, mark: int | None = None) -> dict[str, Any]:
-    """Return plain data (dicts, lists, texts, numbers) that describe a vectorizer, for a model file.
+    """Return plain data (dicts, lists, texts, numbers) of a vectorizer, for a model file.
 
-    Those of this package may be described as they were at a mark.
-
-    Takes the vectorizers of this package, scikit-learn's HashingVectorizer, and a fitted CountVectorizer, as
-    long as their parameters are plain too.
+    Vectorizers of this package may be described as they were at a mark. scikit-learn's HashingVectorizer and
+    a fitted CountVectorizer work, too, if their parameters are plain data.
 
     >>> from sklearn.feature_extraction.text import HashingVectorizer
     >>> state = vectorizer_to_state(HashingVectorizer(n_features=64, norm=None, alternate_sign=False))
@@ -136,7 +134,7 @@ def vectorizer_to_state(vectorizer: Any, mark: int | None = None) -> dict[str, A
 
 
 def vectorizer_from_state(state: dict[str, Any]) -> Any:
-    """Make the vectorizer that `vectorizer_to_state` described."""
+    """Restore the vectorizer that `vectorizer_to_state` described."""
     if not isinstance(state, dict):
         raise ValueError(f"the state of a vectorizer is a {type(state).__name__}, not an object")
     options = dict(state)
@@ -144,9 +142,9 @@ def vectorizer_from_state(state: dict[str, Any]) -> Any:
     if kind in _OWN:
         return _OWN[kind].from_state(options)
     if kind not in _SKLEARN:
-        raise ValueError(f"{kind!r} is not a vectorizer; the state may be of a later version of bayespa")
+        raise ValueError(f"{kind!r} is not a vectorizer; the file may be of a later version of bayespa")
     if options.get("input", "content") != "content":
-        raise ValueError(f"input={options['input']!r}; a model reads texts, not the files that texts name")
+        raise ValueError(f"input={options['input']!r}; a model reads texts, not names of files")
     if options["dtype"] not in _DTYPES:
         raise ValueError(f"dtype={options['dtype']!r} is unknown; use one of {', '.join(_DTYPES)}")
     require_pattern(options.get("token_pattern", ""))

@@ -1,4 +1,4 @@
-"""From words to columns: a vocabulary that grows as a stream goes on."""
+"""A vocabulary that grows with a stream."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ from bayespa.corpus.documents import Bag, brief
 from bayespa.native.text import NativeVocabulary, WordCounts, WordRules
 from bayespa.reference.text import ASCII_WORD, RUNS, PythonVocabulary, Tokenizer
 
-_LONGEST_PATTERN = 10_000  # characters, in a file: to compile a pattern takes much more memory
+_LONGEST_PATTERN = 10_000  # characters, in a file, because compiling a pattern takes much more memory
 _MOST_WORDS_OF_A_RUN = 8
 
 
 def require_pattern(pattern: Any) -> None:
-    """Raise a ValueError unless a regular expression, which came from a file, is of a sensible size."""
+    """Raise a ValueError unless a regular expression from a file has a sensible size."""
     if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
         raise ValueError(f"token_pattern must be a text of up to {_LONGEST_PATTERN} characters")
 
 
 class OnlineVocabulary:
-    r"""A vocabulary that grows as a stream goes on, in bounded memory; a column never changes its meaning.
+    r"""A vocabulary that grows with a stream, in bounded memory; a column never changes its meaning.
 
     A word gets the next column when it occurs for the `min_count`-th time, and is counted from then on. Words
-    that have none yet are candidates. When there are `max_candidates` and one more comes, every candidate
-    loses one occurrence, and those with none left are forgotten (Misra and Gries, 1982): a word is never
-    admitted early, and one that is more than 1 / `max_candidates` of the words without a column is admitted
-    in the end. When there are `max_words` words, no more are admitted. Nothing is ever taken out, so whatever
-    a model has learned of a column stays true.
+    without a column are candidates. If there are `max_candidates` and another one comes, every candidate
+    loses one occurrence, and those with none left are forgotten (Misra and Gries, 1982). So no word is
+    admitted too early, and a word that is more than 1 / `max_candidates` of the words without a column is
+    admitted eventually. With `max_words` words no more are admitted. No word is ever removed, so what a model
+    has learned about a column stays valid.
 
-    All this depends on the order of the documents alone, not on where mini-batches end.
+    The result depends only on the order of the documents, not on mini-batches.
 
     Parameters
     ----------
     max_words : int, default=100_000
         Largest number of columns.
     min_count : int, default=3
-        Occurrences that a word needs.
+        Occurrences before a word is admitted.
     max_candidates : int, default=200_000
-        Largest number of words to remember that have no column yet.
+        Largest number of candidates.
     lowercase : bool, default=True
-        Whether to write texts in lower case first.
+        Whether to convert texts to lower case.
     token_pattern : str, default=r"\w+"
-        Regular expression of a word. With `min_length` the words are those of scikit-learn's CountVectorizer.
+        Regular expression of a word. With `min_length=2`, words are those of scikit-learn's CountVectorizer.
     min_length : int, default=2
         Length of the shortest word. (Words of more than 128 characters are ignored.)
     stop_words : "english" or collection of str, optional
         Words to leave out; "english" is scikit-learn's list.
     ngrams : int, default=1
-        Longest runs of words to count, up to 8: with 2, "to be or" is "to", "be", "to be", "or" and "be or".
-        Words that are left out do not stand between others.
+        Longest sequence of words to count, up to 8. With 2, "to be or" gives "to", "be", "to be", "or" and
+        "be or". Words that are left out are skipped.
     fixed_width : bool, default=False
         Whether matrices have `max_words` columns from the start, for models that cannot grow; by default they
         have as many as there are words.
     n_jobs : int, optional
-        Threads that count: None is 1, -1 all processors. No result depends on it.
+        Threads: None is 1, -1 all processors. The result is the same.
 
     Attributes
     ----------
@@ -142,11 +142,11 @@ class OnlineVocabulary:
 
     @property
     def n_words(self) -> int:
-        """Number of words that have a column."""
+        """Number of words with a column."""
         return self._counter.n_words
 
     def learn(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
-        """Admit new words and return the counts, (n, n_words) int32, of words from their admission on."""
+        """Admit new words, and return the counts, (n, n_words) int32, of words from their admission on."""
         return self._matrix(self._counter.learn(_only_texts(texts), number_of_threads(self.n_jobs)))
 
     def transform(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
@@ -154,7 +154,7 @@ class OnlineVocabulary:
         return self._matrix(self._counter.transform(_only_texts(texts), number_of_threads(self.n_jobs)))
 
     def _matrix(self, found: WordCounts) -> sp.csr_matrix:
-        kind: Any = np.int32 if len(found.columns) < 2**31 else np.int64  # as SciPy chooses
+        kind: Any = np.int32 if len(found.columns) < 2**31 else np.int64  # as in SciPy
         indptr = np.concatenate([[0], found.ends]).astype(kind)
         n_columns = self.max_words if self.fixed_width else found.n_words
         counts: sp.csr_matrix = sp.csr_matrix(
@@ -173,10 +173,10 @@ class OnlineVocabulary:
         self._counter = self._new_counter()
         self._counter.load(*learned)
 
-    # Taking back: a model that did not learn what was counted is not to know its words either.
+    # Undo: if a model did not learn documents, it should not know their words.
 
     def mark(self) -> int:
-        """Remember how things are now; return a mark for `back_to` and `to_state`.
+        """Remember the present state; return a mark for `back_to` and `to_state`.
 
         >>> vocabulary = OnlineVocabulary(min_count=1)
         >>> mark = vocabulary.mark()
@@ -188,23 +188,23 @@ class OnlineVocabulary:
         return self._counter.mark()
 
     def forget(self, mark: int) -> None:
-        """Give up all marks before this one."""
+        """Forget all marks before this one."""
         self._counter.forget(mark)
 
     def back_to(self, mark: int) -> None:
-        """Take back all that was learned since a mark, which stays."""
+        """Undo everything learned since a mark; the mark stays."""
         try:
             self._counter.back_to(mark)
         except IndexError as error:
             raise ValueError(f"the mark {mark} is forgotten") from error
 
     def to_state(self, mark: int | None = None) -> dict[str, Any]:
-        """Return plain data for `from_state`, from which learning goes on as if never interrupted.
+        """Return plain data for `from_state`; learning continues from it as if never interrupted.
 
         Parameters
         ----------
         mark : int, optional
-            Describe how things were at this mark; by default as they are.
+            Describe the state at this mark; by default the present state.
         """
         stop_words = self.stop_words
         try:
@@ -221,7 +221,7 @@ class OnlineVocabulary:
             "stop_words": stop_words
             if stop_words is None or isinstance(stop_words, str)
             else sorted(stop_words),
-            **({} if self.ngrams == 1 else {"ngrams": self.ngrams}),  # which the first files do not have
+            **({} if self.ngrams == 1 else {"ngrams": self.ngrams}),  # not in the first files
             "fixed_width": self.fixed_width,
             "words": words,
             "candidates": candidates,
@@ -229,7 +229,7 @@ class OnlineVocabulary:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> OnlineVocabulary:
-        """Make the vocabulary that `to_state` described."""
+        """Restore the vocabulary that `to_state` described."""
         options = dict(state)
         words, candidates = options.pop("words"), options.pop("candidates")
         require_pattern(options["token_pattern"])
@@ -243,24 +243,24 @@ class OnlineVocabulary:
         stop_words = options["stop_words"]
         listed = isinstance(stop_words, list) and all(isinstance(word, str) for word in stop_words)
         if not (stop_words is None or isinstance(stop_words, str) or listed):
-            raise ValueError(f"stop_words={brief(stop_words)} are no texts")
+            raise ValueError(f"stop_words={brief(stop_words)} are not texts")
         vocabulary = cls(**options)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise ValueError("the state of OnlineVocabulary must hold a list of texts, 'words'")
+            raise ValueError("the state of OnlineVocabulary must have a list of texts, 'words'")
         counts = candidates.values() if isinstance(candidates, dict) else [None]
         if not all(type(count) is int and 0 < count < vocabulary.min_count for count in counts):
             raise ValueError(
-                "the state of OnlineVocabulary must hold 'candidates', words with counts below min_count"
+                "the state of OnlineVocabulary must have 'candidates', words with counts below min_count"
             )
         if len(words) > vocabulary.max_words or len(candidates) > vocabulary.max_candidates:
-            raise ValueError("the state of OnlineVocabulary holds more words or candidates than it allows")
+            raise ValueError("the state of OnlineVocabulary has more words or candidates than it allows")
         taken = set(ENGLISH_STOP_WORDS if isinstance(stop_words, str) else stop_words or ())
         if vocabulary.min_length > 1:
             taken.update(ASCII_WORD)
         n_taken = len(taken) + len(words)
         taken.update(words)
         if len(taken) != n_taken or not taken.isdisjoint(candidates):
-            raise ValueError("the state of OnlineVocabulary holds a word twice, or one to leave out")
+            raise ValueError("the state of OnlineVocabulary has a word twice, or one to leave out")
         vocabulary._counter.load(words, candidates)
         return vocabulary
 
@@ -271,8 +271,6 @@ def _only_texts(contents: Sequence[str | bytes | Bag]) -> list[str | bytes]:
         if isinstance(content, Bag):
             raise TypeError("documents are bags of words, not texts; count them with BagVectorizer()")
         if not isinstance(content, str | bytes):
-            raise TypeError(
-                f"texts[{len(texts)}] is {brief(content)}, not a text; leave out what has none, or give ''"
-            )
+            raise TypeError(f"texts[{len(texts)}] is {brief(content)}, not a text; leave it out, or give ''")
         texts.append(content)
     return texts

@@ -1,4 +1,4 @@
-"""Corpora: one inside the package, loaders for published ones, and a generator of any size."""
+"""Corpora: one inside the package, loaders of published ones, and a generator."""
 
 from bayespa.datasets.arxiv import fetch_arxiv20, load_arxiv_sample
 from bayespa.datasets.gml import fetch_gml, load_gml

@@ -1,4 +1,4 @@
-"""What the loaders share: where files are, how archives are read, how labels become matrices."""
+"""Shared by the loaders: paths of files, archives, and labels as matrices."""
 
 import lzma
 import os
@@ -15,14 +15,14 @@ _PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
 
 
 def subset_parts(subset: str) -> tuple[str, ...]:
-    """Return the parts of the train/test split that `subset` names."""
+    """Return the parts of the train/test split for `subset`."""
     if subset not in _PARTS:
         raise ValueError(f"subset={subset!r} is unknown; use 'train', 'test' or 'all'")
     return _PARTS[subset]
 
 
 def locate(file_name: str, data_home: str | os.PathLike[str] | None) -> Path:
-    """Return the path of `file_name` in `data_home`, or else in the folder that ``BAYESPA_DATA`` names."""
+    """Return the path of `file_name` in `data_home`, or in the folder ``BAYESPA_DATA``."""
     folder = data_home or os.environ.get("BAYESPA_DATA")
     path = Path(folder, file_name) if folder else None
     if path is not None and path.is_file():
@@ -44,11 +44,12 @@ class Archive(dict[str, bytes]):
         try:
             with tarfile.open(path, "r:xz") as archive:
                 for member in archive:
-                    # None for a folder; members are read in the order of the archive, so it is unpacked once.
+                    # None for a folder; members are read in the order of the archive, so it is decompressed
+                    # once.
                     if (content := archive.extractfile(member)) is not None:
                         self["/".join(PurePosixPath(member.name).parts[1:])] = content.read()
         except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
-            raise ValueError(f"{path} is not a whole .tar.xz archive ({error}); copy it again") from error
+            raise ValueError(f"{path} is not a complete .tar.xz archive ({error}); copy it again") from error
 
     def __missing__(self, name: str) -> bytes:
         raise ValueError(f"{self.path} has no file {name!r}, only {sorted(self)[:10]}; copy it again")

@@ -1,4 +1,4 @@
-"""arXiv abstracts: a sample that ships with the package, and the stream it was taken from."""
+"""arXiv abstracts: a sample inside the package, and the stream it comes from."""
 
 import json
 import lzma
@@ -45,9 +45,9 @@ def load_arxiv_sample(
     subset : {"all", "train", "test"}, default="all"
         The first 4,000 papers in time ("train"), the last 1,000 ("test") or both.
     multilabel : bool, default=False
-        Whether `target` holds all categories of a paper or its first one.
+        Whether `target` has all categories of a paper or only its first one.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a `Bunch`.
+        Return ``(data, target)`` instead of a `Bunch`.
 
     Returns
     -------
@@ -92,9 +92,9 @@ def fetch_arxiv20(
     subset : {"train", "test", "all"}, default="train"
         All but the last `n_test` papers, the last `n_test`, or both.
     data_home : path, optional
-        Folder that holds the file; by default the environment variable ``BAYESPA_DATA``.
+        Folder of the file; by default the environment variable ``BAYESPA_DATA``.
     multilabel : bool, default=True
-        Whether `target` holds all categories of a paper or its first one.
+        Whether `target` has all categories of a paper or only its first one.
     n_test : int, default=5000
         Size of the test set, the last papers in time.
 
@@ -114,11 +114,11 @@ def fetch_arxiv20(
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise ImportError("fetch_arxiv20 reads Parquet through pyarrow: pip install bayespa[data]") from error
+        raise ImportError("fetch_arxiv20 needs pyarrow: pip install bayespa[data]") from error
     try:
         columns = pq.read_table(path, columns=["id", "created", "text", "labels"]).to_pydict()
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{path} is not a whole Parquet file ({error}); copy it again") from error
+        raise ValueError(f"{path} is not a complete Parquet file ({error}); copy it again") from error
     return _bunch(columns, n_test, subset, multilabel, "A stream of arXiv abstracts", "")
 
 

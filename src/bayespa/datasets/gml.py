@@ -62,9 +62,10 @@ def load_gml(
     path : path
         The file.
     multilabel : bool, default=False
-        Whether a line holds the number of its labels and then the labels, or one label.
+        Whether a line has the number of its labels and then the labels, or one label.
     n_words : int, optional
-        Number of columns; by default one more than the largest word. Files that must agree in shape need it.
+        Number of columns; by default one more than the largest word. Set it if several files must have the
+        same shape.
     target_names : sequence of str, optional
         Names of the labels; by default their numbers, up to the largest.
 
@@ -104,7 +105,7 @@ def fetch_gml(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     name : {"binary_train", "binary_test", "wiki_test"}
         Two newsgroups, to train and to test, or 5,000 documents of Wikipedia with several labels each.
     data_home : path, optional
-        Folder that holds the archive; by default the environment variable ``BAYESPA_DATA``.
+        Folder of the archive; by default the environment variable ``BAYESPA_DATA``.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def _bunch(
     data = bags.learn([document.content for document in documents])
     if n_words is not None:
         if bags.n_columns > n_words:
-            raise ValueError(f"{source} holds word {bags.n_columns - 1}, outside n_words={n_words}")
+            raise ValueError(f"{source} has word {bags.n_columns - 1}, outside n_words={n_words}")
         data = sp.csr_matrix((data.data, data.indices, data.indptr), shape=(len(documents), n_words))
     labels = [document.label for document in documents]
     met = ClassNames()
@@ -150,7 +151,7 @@ def _bunch(
     if target_names is None:
         target_names = [str(label) for label in range(n_labels)]
     elif n_labels > len(target_names):
-        raise ValueError(f"{source} holds label {n_labels - 1}; target_names has {len(target_names)} names")
+        raise ValueError(f"{source} has label {n_labels - 1}; target_names has {len(target_names)} names")
     classes = ClassNames(map(str, range(len(target_names))))
     return Bunch(
         data=data,

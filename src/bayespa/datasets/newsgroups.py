@@ -1,4 +1,4 @@
-"""20 Newsgroups, split by date: the messages, or the bag of words the literature calls the Matlab version."""
+"""20 Newsgroups, split by date: the messages, or the bag of words known as the Matlab version."""
 
 import io
 import os
@@ -45,17 +45,17 @@ def fetch_20newsgroups(
     subset : {"train", "test", "all"}, default="train"
         Earlier messages, later ones, or both.
     version : {"text", "matlab"}, default="text"
-        The messages, headers kept, or the matrix of word counts.
+        The messages with headers, or the matrix of word counts.
     data_home : path, optional
-        Folder that holds the archive; by default the environment variable ``BAYESPA_DATA``.
+        Folder of the archive; by default the environment variable ``BAYESPA_DATA``.
     shuffle : bool, default=True
-        Whether to mix the messages. The files are sorted by newsgroup, which no online learner survives.
+        Whether to shuffle the messages. The files are sorted by newsgroup, which suits no online learner.
     random_state : int, optional
         Seed of the shuffling.
     remove_stop_words : bool, default=False
         Drop the columns of scikit-learn's ``ENGLISH_STOP_WORDS``, for ``version="matlab"`` only.
     download_if_missing : bool, default=True
-        Whether ``version="text"`` may call `sklearn.datasets.fetch_20newsgroups` where there is no archive.
+        Whether ``version="text"`` may call `sklearn.datasets.fetch_20newsgroups` if there is no archive.
 
     Returns
     -------

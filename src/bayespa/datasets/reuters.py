@@ -41,7 +41,7 @@ def fetch_reuters21578(subset: str = "train", *, data_home: str | os.PathLike[st
     subset : {"train", "test", "all"}, default="train"
         Earlier stories, later ones, or both.
     data_home : path, optional
-        Folder that holds the archive; by default the environment variable ``BAYESPA_DATA``.
+        Folder of the archive; by default the environment variable ``BAYESPA_DATA``.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def _only(pattern: re.Pattern[str], content: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return title and body; unformatted stories have neither tag and are taken whole."""
+    """Return title and body; unformatted stories have no such tags and are taken as a whole."""
     pieces = [piece for _, piece in _TITLE_OR_BODY.findall(text)] or [text]
-    # unescape also drops the control characters of the wire, such as &#3; at the end.
+    # unescape also drops control characters such as &#3; at the end.
     return "\n\n".join(html.unescape(piece).strip() for piece in pieces)

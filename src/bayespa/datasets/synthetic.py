@@ -1,4 +1,4 @@
-"""Documents from a known topic model with labels, of any number."""
+"""Synthetic documents with labels, from a known topic model."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ Documents drawn from a known topic model with labels
 
 Made by bayespa.datasets.make_topic_corpus, whose documentation describes the model.
 """
-_DOCUMENTS_AT_ONCE = 8192  # bounds the memory of a corpus made in one piece; no result depends on it
+_DOCUMENTS_AT_ONCE = 8192  # bounds the memory; the result is the same
 
 
 def make_topic_corpus(
@@ -33,35 +33,35 @@ def make_topic_corpus(
     batch_size: int | None = None,
     random_state: int | None = None,
 ) -> Bunch | Iterator[Bunch]:
-    """Draw labelled documents from a topic model whose topics are returned too.
+    """Draw labelled documents from a topic model, and return its topics, too.
 
-    Word frequencies follow Zipf's law. A word belongs to one topic, which gets all of its frequency but the
-    share `overlap`, and to a second one, which gets that share; frequent words are dealt out evenly.
-    Topic k belongs to label k mod `n_labels`. A document has one label drawn evenly and each other one with
-    equal probability. Its topic proportions are Dirichlet with mean `label_strength` on the topics of its
-    labels and the rest on all topics evenly; each token then draws a topic, and a word of that topic.
+    Word frequencies follow Zipf's law. A word belongs to one topic, which gets all of its frequency except
+    the share `overlap`, and to a second one, which gets that share; frequent words are distributed evenly.
+    Topic k belongs to label k mod `n_labels`. A document has one label drawn uniformly, and each other one
+    with equal probability. Its topic proportions are Dirichlet with mean `label_strength` on the topics of
+    its labels and the rest on all topics evenly. Each token then draws a topic, and a word of that topic.
 
     The same `random_state` gives the same documents for every `batch_size`, and the same topics for every
-    `n_documents`. The memory is that of the result, or with `batch_size` of one mini-batch and the topics.
+    `n_documents`. With `batch_size`, memory holds one mini-batch and the topics.
 
     Parameters
     ----------
     n_documents, n_words, n_topics, n_labels : int
         Sizes, with n_words >= n_topics >= n_labels and n_topics >= 2.
     tokens_per_document : float, default=60
-        Mean length; lengths are one more than a Poisson number.
+        Mean length; lengths are one plus a Poisson number.
     labels_per_document : float, default=1
         Mean number of labels, at least 1.
     label_strength : float, default=0.9
-        Expected share of a document's tokens that come from topics of its labels, the rest being noise.
+        Expected share of a document's tokens from topics of its labels; the rest is noise.
     concentration : float, default=5
-        Sum of the Dirichlet parameters of a document, at least 0.1: large for documents that are much alike.
+        Sum of the Dirichlet parameters of a document, at least 0.1; with large values documents are similar.
     overlap : float, default=0.1
         Share of a word's frequency in its second topic, 0 to 0.5.
     zipf_exponent : float, default=1
         The word of rank r has frequency proportional to r to the power -`zipf_exponent`.
     batch_size : int, optional
-        Return an iterator over mini-batches of so many documents.
+        Return an iterator over mini-batches of this size.
     random_state : int, optional
         Seed.
 
@@ -132,11 +132,11 @@ def _plant_topics(
 ) -> sp.csr_matrix:
     """Return the (n_topics, n_words) word distributions of the topics."""
     frequency = exp(-zipf_exponent * log(np.arange(1.0, n_words + 1.0)))
-    # Each n_topics words that follow in rank are dealt to all topics, one each: topics are of even weight.
+    # Every n_topics words of consecutive rank are dealt to all topics, so that topics have similar weights.
     deals = np.tile(np.arange(n_topics), (-(-n_words // n_topics), 1))
     first = rng.permuted(deals, axis=1).ravel()[:n_words]
     second = (first + rng.integers(1, n_topics, size=n_words)) % n_topics
-    word = rng.permutation(n_words)  # ids say nothing of ranks, as in a vocabulary sorted by spelling
+    word = rng.permutation(n_words)  # column numbers say nothing about ranks
     weights = np.concatenate([(1.0 - overlap) * frequency, overlap * frequency])
     topics, words = np.concatenate([first, second]), np.concatenate([word, word])
     topic_word = sp.csr_matrix((weights, (topics, words)), shape=(n_topics, n_words))
@@ -161,7 +161,7 @@ def _draw_batches(
     other_label = (labels_per_document - 1) / max(1, n_labels - 1)
     # The topics' distributions end to end are one cumulative function from 0 to n_topics.
     edges = np.cumsum(topic_word.data)
-    # One stream for each variable, consumed document by document: where batches end does not matter.
+    # One random stream per variable, consumed document by document, so mini-batches do not matter.
     for_first, for_others, for_lengths, for_proportions, for_topics, for_words = map(
         np.random.default_rng, seed.spawn(6)
     )
@@ -180,7 +180,7 @@ def _draw_batches(
         tokens_of_topic = for_topics.multinomial(lengths, document_topic)
         topics = np.repeat(np.tile(np.arange(n_topics), n), tokens_of_topic.ravel())
         entries = np.searchsorted(edges, topics + for_words.random(len(topics)), side="right")
-        # The edges are rounded sums: no draw may slip into the neighbouring topic.
+        # The edges are rounded sums: no draw may get into the neighbouring topic.
         entries = np.clip(entries, topic_word.indptr[topics], topic_word.indptr[topics + 1] - 1)
         yield Bunch(
             data=_token_counts(lengths, topic_word.indices[entries], n_words),
@@ -194,7 +194,7 @@ def _draw_batches(
 
 
 def _token_counts(lengths: NDArray[np.int64], columns: NDArray[np.int32], n_columns: int) -> sp.csr_matrix:
-    """Count tokens: row i owns the next ``lengths[i]`` entries of `columns`, in any order."""
+    """Count tokens: row i has the next ``lengths[i]`` entries of `columns`, in any order."""
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     ones = np.ones(len(columns), dtype=np.int32)
     counts = sp.csr_matrix((ones, columns, indptr), shape=(len(lengths), n_columns))

@@ -1,4 +1,4 @@
-"""Look at what a model has learned: coherence and diversity of topics, their number, calibration, reports."""
+"""Inspect what a model has learned: coherence, diversity and number of topics, calibration, reports."""
 
 from bayespa.inspect.calibration import Reliability, reliability
 from bayespa.inspect.coherence import c_v, diversity, npmi

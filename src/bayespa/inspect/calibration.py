@@ -1,4 +1,4 @@
-"""Whether predicted probabilities mean what they say."""
+"""Calibration: how far predicted probabilities match frequencies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Reliability:
     Attributes
     ----------
     confidence : ndarray of shape (n_bins,)
-        Mean confidence of the predictions in each bin; NaN where a bin is empty.
+        Mean confidence of the predictions in each bin; NaN if a bin is empty.
     accuracy : ndarray of shape (n_bins,)
-        Share of right predictions in each bin; NaN where a bin is empty.
+        Share of right predictions in each bin; NaN if a bin is empty.
     count : ndarray of shape (n_bins,)
         Number of predictions in each bin.
     """
@@ -35,18 +35,18 @@ class Reliability:
 
 
 def reliability(y: ArrayLike, probability: ArrayLike, classes: ArrayLike, n_bins: int = 10) -> Reliability:
-    """Compare the confidence of predictions with how often they are right.
+    """Compare the confidence of predictions with their accuracy.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         True classes; at least one.
     probability : array-like of shape (n_samples, n_classes)
-        What ``predict_proba`` returned.
+        The result of ``predict_proba``.
     classes : array-like of shape (n_classes,)
         The class of each column of `probability`, as in ``classes_``.
     n_bins : int, default=10
-        Number of bins of equal width that divide the confidences from 0 to 1.
+        Number of bins of equal width, from 0 to 1.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def reliability(y: ArrayLike, probability: ArrayLike, classes: ArrayLike, n_bins
     right = classes[probability.argmax(axis=1)] == true
     bins = np.minimum((confidence * n_bins).astype(np.int64), n_bins - 1)  # confidence 1 is in the last bin
     count = np.bincount(bins, minlength=n_bins)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN: nothing to say about an empty bin
+    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, for an empty bin
         return Reliability(
             confidence=np.bincount(bins, weights=confidence, minlength=n_bins) / count,
             accuracy=np.bincount(bins, weights=right, minlength=n_bins) / count,

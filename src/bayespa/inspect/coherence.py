@@ -1,9 +1,9 @@
-"""Whether the words of a topic belong together: coherence and diversity.
+"""Coherence and diversity of the words of topics.
 
 The measures are those of M. Röder, A. Both and A. Hinneburg, Exploring the space of topic coherence measures,
 WSDM 2015, with their ε = 1e-12 and γ = 1. Probabilities are shares of virtual documents: whole documents, or
-the windows that slide over them token by token. Only words that stand together in a topic are counted as
-pairs, and documents are read in blocks: the memory is that of the topics, however many documents there are.
+windows that slide over them token by token. Only pairs of words of the same topic are counted, and documents
+are read in blocks, so memory depends only on the topics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bayespa.native.elementary import log
 Floats = NDArray[np.float64]
 Topics = Sequence[Sequence[str]]
 EPSILON = 1e-12
-DOCUMENTS_AT_ONCE = 1024  # bounds the memory, changes nothing else
+DOCUMENTS_AT_ONCE = 1024  # bounds the memory
 
 
 def npmi(
@@ -34,25 +34,26 @@ def npmi(
 ) -> Floats:
     """Return the mean normalised pointwise mutual information of the pairs of words of each topic.
 
-    From -1, words that never meet, over 0, words that meet by chance, to 1, words that only come together.
+    It is -1 for words that never meet, 0 for words that meet by chance, and 1 for words that only come
+    together.
 
     Parameters
     ----------
     topics : list of K lists of str
         The most probable words of each topic, at least two, as from ``model.topics(10, feature_names)``.
     documents : array or sparse matrix of shape (n, n_words), or iterable of lists of str
-        Reference corpus: counts, whose columns `feature_names` names, or the tokens of each document in their
-        order.
+        Reference corpus: counts, with columns named by `feature_names`, or lists of the tokens of each
+        document.
     feature_names : array of shape (n_words,), optional
         The words of the columns; needed if, and only if, `documents` are counts.
     window : int, optional
-        Length of the sliding window, for documents that are lists of tokens; 10 makes it the C_NPMI of the
-        literature. By default words meet if they are in the same document.
+        Length of the sliding window, for lists of tokens; 10 gives the C_NPMI of the literature. By default
+        words meet if they are in the same document.
 
     Returns
     -------
     array of shape (K,)
-        A word that is not in the reference corpus has NPMI 0 with every other: nothing is known.
+        A word that is not in the reference corpus has NPMI 0 with every other.
 
     Examples
     --------
@@ -77,17 +78,17 @@ def c_v(
     feature_names: ArrayLike | None = None,
     window: int | None = 110,
 ) -> Floats:
-    """Return the coherence C_v of each topic: how alike the company is that its words keep.
+    """Return the coherence C_v of each topic: how similar the contexts of its words are.
 
     Every word has a vector of its NPMI with all words of the topic; C_v is the mean cosine of these vectors
-    with their sum. Words that never meet at all have vectors that are alike, too: look at `npmi` beside it.
+    with their sum. It is also high for words that never meet, so compare it with `npmi`.
 
     Parameters
     ----------
     topics : list of K lists of str
         The most probable words of each topic, at least two.
     documents : iterable of lists of str, or array or sparse matrix of shape (n, n_words)
-        Reference corpus: the tokens of each document in their order, or counts, with ``window=None``.
+        Reference corpus: lists of the tokens of each document, or counts, with ``window=None``.
     feature_names : array of shape (n_words,), optional
         The words of the columns; needed if, and only if, `documents` are counts.
     window : int or None, default=110
@@ -108,8 +109,8 @@ def c_v(
     for vectors in _meetings(topics, documents, feature_names, window):
         total = vectors.sum(axis=0)
         length = np.sqrt((vectors**2).sum(axis=1) * (total**2).sum())
-        # A word that is not in the corpus has no direction: it is like nothing.
-        product = (vectors * total).sum(axis=1)  # not BLAS, whose last bits are the processor's
+        # A word that is not in the corpus has no direction, hence cosine 0.
+        product = (vectors * total).sum(axis=1)  # not BLAS, whose last bits depend on the processor
         cosine = np.divide(product, length, out=np.zeros(len(vectors)), where=length > 0.0)
         values.append(cosine.mean())
     return np.array(values)
@@ -118,7 +119,7 @@ def c_v(
 def diversity(topics: Topics) -> float:
     """Return the share of different words among the words of all topics: 1 if no two topics share one.
 
-    Topics are lists of words as for `npmi`; the literature (Dieng, Ruiz and Blei, 2020) takes 25 of each.
+    Topics are lists of words, as in `npmi`; the literature (Dieng, Ruiz and Blei, 2020) takes 25 of each.
 
     Examples
     --------
@@ -161,10 +162,10 @@ def _meetings(topics: Topics, documents: Any, feature_names: Any, window: int | 
 
 
 def _npmi(joint: Floats) -> Floats:
-    """Return the NPMI of words whose joint probabilities are given, their own on the diagonal."""
+    """Return the NPMI of words from their joint probabilities, with their own on the diagonal."""
     single = np.diag(joint)
     known = np.outer(single, single) > 0.0
-    # What is everywhere has 0 / 0; its limit is that of words that only come together.
+    # A word in every document has 0 / 0; the limit is that of words that only come together.
     sure = joint >= 1.0
     inner = np.where(known & ~sure, joint, 0.5) + EPSILON
     information = log(inner / np.where(known, np.outer(single, single), 1.0))
@@ -181,7 +182,7 @@ def _blocks_of_counts(
     names = [str(name) for name in np.asarray(feature_names)]
     if window is not None:
         raise ValueError(
-            f"window is {window}, but documents are counts, which know no order; pass lists of tokens or "
+            f"window is {window}, but documents are counts, which have no order; pass lists of tokens or "
             "window=None"
         )
     if counts.shape[1] != len(names):
@@ -199,7 +200,7 @@ def _blocks_of_counts(
 def _blocks_of_tokens(
     documents: Iterable[Sequence[str]], place: Mapping[str, int], window: int | None
 ) -> Iterator[tuple[Any, Floats]]:
-    """Yield which words are in which windows, and how many windows have just these words."""
+    """Yield which words are in which windows, and how many windows have exactly these words."""
     if sparse.issparse(documents) or isinstance(documents, np.ndarray):
         raise ValueError("documents are counts: name their columns by feature_names")
     rest = iter(documents)

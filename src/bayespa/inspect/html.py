@@ -1,6 +1,6 @@
-"""Pages of HTML that stand alone: no script, no network, one file to keep or send.
+"""Self-contained HTML pages: one file, without scripts and network.
 
-Every function returns HTML; text that comes in is escaped, except what is named `html` or `svg`.
+Every function returns HTML and escapes its texts, except arguments called `html` or `svg`.
 
 Examples
 --------
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-# Figures name the colours by these variables, so that they follow the page into the dark and onto paper.
+# Figures use these variables for colours, so that they follow the page in dark mode and on paper.
 LIGHT = {
     "ink": "#1c2126",
     "muted": "#5d666f",
@@ -35,7 +35,7 @@ DARK = {
     "accent": "#56b4e9",
     "against": "#e69f00",
 }
-# After Okabe and Ito, who chose them for the colour-blind; lines tell them apart where there is no colour.
+# After Okabe and Ito, for colour-blind readers; line styles distinguish them without colour.
 MARKS = (
     ("#0072b2", "solid"),
     ("#d55e00", "dashed"),
@@ -44,7 +44,7 @@ MARKS = (
     ("#e69f00", "solid"),
     ("#56b4e9", "dashed"),
 )
-# Nothing is loaded and nothing runs, even if something that came in were not escaped.
+# Nothing is loaded or run, even if some text were not escaped.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -135,7 +135,7 @@ footer { margin-top: 3rem; }
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading, to which the page's contents lead."""
+    """A part of a page with a heading, listed in the page's contents."""
 
     name: str  # its address in the page
     title: str
@@ -188,16 +188,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def details(summary: str, html: str) -> str:
-    """Return HTML that is hidden until the reader asks for it."""
+    """Return HTML that is hidden until the reader opens it."""
     return f"<details>\n<summary>{escape(summary)}</summary>\n{html}</details>\n"
 
 
 def beside(*html: str) -> str:
-    """Return parts side by side, or one below the other where the page is narrow."""
+    """Return parts side by side, or below each other on a narrow page."""
     return f'<div class="beside">\n{"".join(f"<div>{part}</div>" for part in html if part)}\n</div>\n'
 
 
 def figure(svg: str, caption: str, *, wide: bool = False) -> str:
-    """Return an SVG figure with its caption; a wide one is scrolled where the page is narrow, not shrunk."""
+    """Return an SVG figure with its caption; a narrow page scrolls a wide figure."""
     drawing = f'<div class="scroll" tabindex="0">\n{svg}\n</div>' if wide else svg
     return f"<figure>\n{drawing}\n<figcaption>{escape(caption)}</figcaption>\n</figure>\n"

@@ -1,4 +1,4 @@
-"""Documents whose words are marked by the topic that is most responsible for them, or by what they add."""
+"""Documents with words marked by their most probable topic, or by their contributions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bayespa.inspect.view import Floats, LinearView, TopicView
 
 LONGEST_TEXT = 1500  # characters shown of a document
 MOST_WORDS = 120  # shown of a document that has no text
-FAINT = 0.02  # the share of the strongest word's weight from which a word is marked
+FAINT = 0.02  # smallest share of the strongest word's weight for a mark
 
 
 @dataclass(frozen=True)
 class Marks:
-    """How the words of a document are marked, by column: an attribute for HTML, and what it says."""
+    """How the words of a document are marked, by column: an HTML attribute, and its meaning."""
 
     of: Mapping[int, tuple[str, str]]
     legend: Sequence[tuple[str, str]]  # the attribute, and what it means
@@ -33,7 +33,7 @@ class Marks:
         return f'<mark {attribute} title="{escape(title)}">{escape(text)}</mark>'
 
     def legend_html(self) -> str:
-        """Return what the marks mean as HTML."""
+        """Return the legend as HTML."""
         items = "".join(
             f"<li><mark {attribute}>{escape(name)}</mark></li>" for attribute, name in self.legend
         )
@@ -48,20 +48,20 @@ def topic_marks(
     top_words: Sequence[str],
     added: Mapping[int, str] | None = None,
 ) -> Marks:
-    """Mark words by the topic k that most probably made them, p(k | word, document) ∝ θ_k φ_kw.
+    """Mark words by their most probable topic k, p(k | word, document) ∝ θ_k φ_kw.
 
     Parameters
     ----------
     view : TopicView
     task : int
-        Whose topics to look at, where tasks have topics of their own.
+        Task whose topics to use, if tasks have topics of their own.
     proportions : array of shape (K,)
         θ, topic proportions of the document for all tasks.
     document : CSR matrix of shape (1, W)
     top_words : list of K str
-        What describes each topic.
+        A description of each topic.
     added : mapping of int to str, optional
-        What topics add to the decision, in figures.
+        Contributions of topics to the decision, as texts.
     """
     figures = {} if added is None else {k: f", {figure}" for k, figure in added.items()}
     places = view.places[task]
@@ -90,14 +90,14 @@ def topic_marks(
 
 
 def _of_columns(document: Any, kept: Any) -> Any:
-    """Return a document (1, W) without the words that are in no topic."""
+    """Return a document (1, W) without the words that topics leave out."""
     inside = kept[document.indices]
     indptr = np.array([0, np.count_nonzero(inside)])
     return type(document)((document.data[inside], document.indices[inside], indptr), document.shape)
 
 
 def word_marks(view: LinearView, task: int, sign: float, document: Any) -> Marks:
-    """Mark words by what they add to a decision (or with sign -1 to its opposite) of a linear model."""
+    """Mark words by their contributions to a decision of a linear model (with sign -1: to its opposite)."""
     added = sign * document.data * view.weight[task, document.indices]
     strongest = float(np.abs(added).max(initial=0.0))
     of = {
@@ -117,7 +117,7 @@ def word_marks(view: LinearView, task: int, sign: float, document: Any) -> Marks
 
 
 def marked_text(text: str, columns: Mapping[str, int], marks: Marks) -> str:
-    """Return a text as HTML, its known words marked.
+    """Return a text as HTML, with known words marked.
 
     >>> marks = Marks({7: ('class="mark0"', "topic 3")}, [])
     >>> marked_text("A <Star>", {"star": 7}, marks)
@@ -134,7 +134,7 @@ def marked_text(text: str, columns: Mapping[str, int], marks: Marks) -> str:
 
 
 def marked_bag(document: Any, names: Sequence[str], marks: Marks) -> str:
-    """Return the words of a document without a text as HTML, the commonest first, marked."""
+    """Return the words of a document without a text as HTML, the most frequent first, marked."""
     order = np.argsort(-document.data, kind="stable")
     words = [
         marks.word(names[document.indices[i]], int(document.indices[i]))

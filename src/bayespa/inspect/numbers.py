@@ -1,4 +1,4 @@
-"""How many topics: the same model with several numbers of them, measured on documents it has not learned."""
+"""Compare numbers of topics on held-out documents."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bayespa.inspect.outcome import Outcome
 from bayespa.inspect.view import word_names
 from bayespa.topics.documents import label_array
 
-HELD_OUT = 5  # every so many documents, one is not learned
+HELD_OUT = 5  # every fifth document is held out
 N_WORDS = 10  # of a topic, for its coherence and diversity
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a model with so many topics does on documents that it has not learned."""
+    """Scores of a model with some number of topics on held-out documents."""
 
     n_topics: int
     scores: dict[str, float]  # accuracy, F1 or R², by name; empty without labels
-    perplexity: float  # of words: the lower, the better they are known
+    perplexity: float  # of words; lower is better
     coherence: float  # mean NPMI of the topics
     diversity: float  # share of different words among those of all topics
     seconds: float  # of learning
@@ -37,7 +37,7 @@ class Trial:
 
 @dataclass(frozen=True, repr=False)
 class Trials(Sequence[Trial]):
-    """Trials in the order of the numbers; they show themselves as a table."""
+    """Trials in the order of the numbers; prints as a table."""
 
     trials: tuple[Trial, ...]
 
@@ -82,16 +82,16 @@ def compare_n_topics(
     *,
     feature_names: ArrayLike | None = None,
 ) -> Trials:
-    """Learn with several numbers of topics, and measure each on every fifth document, which is not learned.
+    """Learn with several numbers of topics, and evaluate each on held-out documents, every fifth one.
 
     Parameters
     ----------
     model : estimator with `n_topics`
-        Such as MedLDAClassifier, MedLDARegressor or OnlineLDA; it is copied and stays as it is.
+        Such as MedLDAClassifier, MedLDARegressor or OnlineLDA; it is copied.
     X : array or sparse matrix of shape (n, n_words)
         Counts of five documents or more.
     y : array of shape (n,) or (n, T), optional
-        Labels, if the model learns them; None or NaN where unknown.
+        Labels, if the model learns them; None or NaN if unknown.
     n_topics : sequence of int
         The numbers to try.
     feature_names : array of shape (n_words,), optional
@@ -115,13 +115,13 @@ def compare_n_topics(
     require_sound("X", X)
     counts = sparse.csr_matrix(X)
     if counts.shape[0] < HELD_OUT:
-        raise ValueError(f"X has {counts.shape[0]} documents; to hold some out it needs {HELD_OUT} or more")
+        raise ValueError(f"X has {counts.shape[0]} documents; it needs {HELD_OUT} or more, to hold some out")
     if "n_topics" not in model.get_params():
-        raise ValueError(f"{type(model).__name__} has no n_topics: it finds their number itself")
+        raise ValueError(f"{type(model).__name__} has no n_topics: it finds the number itself")
     for number in n_topics:
         require_number("n_topics", number, 2, whole=True)
     if not len(n_topics):
-        raise ValueError("n_topics is empty; name one number or more")
+        raise ValueError("n_topics is empty; give one number or more")
     held_out = np.arange(counts.shape[0]) % HELD_OUT == HELD_OUT - 1
     labels = None if y is None else label_array(counts.shape[0], y)[0]
     return Trials(

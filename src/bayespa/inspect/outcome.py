@@ -1,4 +1,4 @@
-"""What a model says of documents, beside what is true of them."""
+"""Predictions for documents, with their true labels."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Predictions and truths of n documents.
+    """Predictions and true labels of n documents.
 
-    Classes are numbers, the places of `names`: first the model's classes, then those that only the data have.
+    Classes are numbers, the indices of `names`: first the model's classes, then those that only the data
+    have.
     """
 
     kind: Literal["classes", "labels", "numbers"]
     names: tuple[str, ...]
-    predicted: NDArray[Any]  # (n,) places of names, (n, T) of 0 and 1, or (n, targets)
+    predicted: NDArray[Any]  # (n,) indices of names, (n, T) of 0 and 1, or (n, targets)
     probability: Floats | None  # (n, n_classes) or (n, T)
-    confidence: Floats  # (n,), or -|error| of numbers: what documents are ranked by
-    true: NDArray[Any]  # like `predicted`, where known
+    confidence: Floats  # (n,), or -|error| of numbers; documents are ranked by it
+    true: NDArray[Any]  # like `predicted`, if known
     known: NDArray[np.bool_]  # like `true`
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any = None, predicted: Any = None) -> Outcome:
-        """Predict X, unless that is given; y may be None, or have None or NaN where it is not known."""
+        """Predict X, unless predictions are given; y may be None, or have None or NaN if unknown."""
         n = X.shape[0]
         y, known = label_array(n, y)
         if not is_classifier(model):
@@ -80,19 +81,19 @@ class Outcome:
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Which documents have a truth that is known in full, (n,)."""
+        """Which documents have fully known labels, (n,)."""
         whole: NDArray[np.bool_] = np.all(self.known.reshape(len(self.known), -1), axis=1)
         return whole
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Which documents are predicted as they are; only of those that are `labelled`, (n,)."""
+        """Which of the `labelled` documents are predicted right, (n,)."""
         same = self.predicted == self.true
         exact: NDArray[np.bool_] = same.reshape(len(same), -1).all(axis=1)
         return exact & self.labelled
 
     def scores(self) -> dict[str, float]:
-        """Return the usual measures of success, the most usual first; empty if nothing is labelled."""
+        """Return the usual scores, the main one first; empty if nothing is labelled."""
         rows = self.labelled
         if not rows.any():
             return {}
@@ -110,7 +111,7 @@ class Outcome:
         return {"accuracy": float(np.mean(self.right[rows]))}
 
     def calibration(self) -> Reliability | None:
-        """Return how reliable the probabilities are, of each label on its own if there are several."""
+        """Return the reliability of the probabilities; with several labels, of each label."""
         if self.probability is None or not self.known.any():
             return None
         if self.kind == "labels":
@@ -136,7 +137,7 @@ class Outcome:
         ]
 
     def examples(self, n: int) -> dict[str, list[int]]:
-        """Return up to n documents that tell something, each once, the most telling first, under headings."""
+        """Return up to n informative documents, each once, the most informative first, under headings."""
         order = np.argsort(-self.confidence, kind="stable")
         labelled, right = self.labelled[order], self.right[order]
         if self.kind == "numbers":
@@ -160,7 +161,7 @@ class Outcome:
         return {heading: rows for heading, rows in found.items() if rows}
 
     def named(self, value: Any) -> str:
-        """Return one row of `predicted` or `true` in words."""
+        """Return one row of `predicted` or `true` as text."""
         if self.kind == "numbers":
             return ", ".join(f"{v:.3g}" for v in value)
         if self.kind == "labels":
@@ -169,7 +170,7 @@ class Outcome:
 
 
 def _answers(model: Any, X: Any) -> tuple[Any, Floats | None, Floats]:
-    """Return predictions, probabilities if there are any, and margins: from one look at X, if it can."""
+    """Return predictions, probabilities if any, and margins, from one inference if possible."""
     if hasattr(model, "_answers"):
         found: tuple[Any, Floats | None, Floats] = model._answers(X)
         return found
@@ -179,7 +180,7 @@ def _answers(model: Any, X: Any) -> tuple[Any, Floats | None, Floats]:
 
 
 def _margin(decision: Floats) -> Floats:
-    """Return how far ahead the first class is of the second."""
+    """Return the lead of the first class over the second."""
     if decision.ndim == 1 or decision.shape[1] == 1:
         return np.abs(decision).ravel()
     best = np.sort(decision, axis=1)

@@ -1,8 +1,8 @@
 """Figures for reports; needs matplotlib (``pip install 'bayespa[plot]'``).
 
 Figures are made without pyplot: no window, no global state, safe in servers. They are SVG elements for pages
-of `bayespa.inspect.html`, whose colours they follow, and carry a description for those who cannot see them.
-Words and labels may be anything: they are drawn as they are, cut where they are long.
+of `bayespa.inspect.html`, with their colours, and have a description for screen readers. Words and labels may
+be anything; long ones are cut.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bayespa.inspect.progress import Progress
 Floats = NDArray[np.float64]
 INK, MUTED, GRID, PAPER = (LIGHT[name] for name in ("ink", "muted", "grid", "paper"))
 ACCENT, AGAINST = LIGHT["accent"], LIGHT["against"]
-STYLE: Any = {  # Any: rc_context wants a dict of some 300 literal keys
+STYLE: Any = {  # Any: rc_context expects a dict of some 300 literal keys
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": MUTED,
@@ -43,7 +43,7 @@ STYLE: Any = {  # Any: rc_context wants a dict of some 300 literal keys
     "font.size": 9,
     "grid.color": GRID,
     "text.color": INK,
-    "text.parse_math": False,  # a word may hold a dollar
+    "text.parse_math": False,  # a word may have a dollar sign
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
     "ytick.color": MUTED,
@@ -56,7 +56,7 @@ SURE = 3.0  # standard deviations from 0 that fill a square of `weight_map`
 
 
 def one_line(text: object) -> str:
-    r"""Return a text in one line, without what SVG cannot hold.
+    r"""Return a text in one line, without characters that SVG does not allow.
 
     >>> one_line("two\nlines\x07")
     'two lines'
@@ -76,9 +76,9 @@ def short(text: object) -> str:
 
 @contextmanager
 def _drawing(width: float, height: float, description: str) -> Iterator[tuple[Figure, Callable[[], str]]]:
-    """Yield an empty figure, and what makes it an <svg> element."""
+    """Yield an empty figure, and a function that makes it an <svg> element."""
     description = one_line(description)
-    # Names of parts are hashes with this salt: the same figure gives the same bytes, two figures no clash.
+    # Ids are hashes with this salt: the same figure gives the same bytes, and two figures do not clash.
     with mpl.rc_context({**STYLE, "svg.hashsalt": description}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser has more fonts than matplotlib
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -118,7 +118,7 @@ def word_bars(words: Sequence[str], values: Sequence[float], description: str, s
 def weight_map(
     mean: ArrayLike, std: ArrayLike, rows: Sequence[object], columns: Sequence[object], xlabel: str
 ) -> str:
-    """Draw weights (rows, columns) as squares: hue is the sign, depth the size, side the certainty.
+    """Draw weights (rows, columns) as squares: colour is the sign, depth the size, and side the certainty.
 
     A square is full if its weight is `SURE` standard deviations from 0, and vanishes if it is 0 or NaN.
     """
@@ -157,7 +157,7 @@ def confusion(matrix: ArrayLike, names: Sequence[object]) -> str:
 
 
 def _squares(axes: Axes, side: Floats, positive: NDArray[np.bool_], depth: Floats) -> None:
-    """Draw a square in the middle of each cell, of a side and depth from 0 to 1."""
+    """Draw a square in the middle of each cell, with a side and depth from 0 to 1."""
     rectangles, faces = [], []
     for (row, column), size in np.ndenumerate(side):
         colour = ACCENT if positive[row, column] else AGAINST
@@ -167,7 +167,7 @@ def _squares(axes: Axes, side: Floats, positive: NDArray[np.bool_], depth: Float
 
 
 def _depth(columns: Sequence[object]) -> float:
-    """Return how many inches the names of columns need below a map: long ones stand upright."""
+    """Return how many inches the names of columns need below a map: long ones are vertical."""
     longest = max(len(short(name)) for name in columns)
     return 0.1 if longest <= SHORT_LABEL else 0.08 * longest
 
@@ -186,7 +186,7 @@ def _label_cells(axes: Axes, rows: Sequence[object], columns: Sequence[object]) 
 
 
 def reliability_diagram(groups: Reliability) -> str:
-    """Draw accuracy against confidence, and how many predictions have that confidence."""
+    """Draw accuracy against confidence, and the number of predictions."""
     description = f"Calibration curve; the expected calibration error is {groups.error:.3f}"
     with _drawing(4.2, 4.2, description) as (figure, svg):
         axes, counts = figure.subplots(2, sharex=True, height_ratios=[3, 1])
@@ -204,7 +204,7 @@ def reliability_diagram(groups: Reliability) -> str:
 
 
 def scatter(true: ArrayLike, predicted: ArrayLike, name: str) -> str:
-    """Draw predicted against true numbers of the target of this name."""
+    """Draw predicted against true values of the target `name`."""
     true, predicted = np.asarray(true, np.float64), np.asarray(predicted, np.float64)
     with _drawing(4.4, 4.2, f"Predicted against true values of {name}, {len(true)} documents") as (
         figure,
@@ -224,12 +224,12 @@ def learning_curve(
     references: Mapping[str, float] | None = None,
     name: str = "accuracy",
 ) -> str:
-    """Draw the score on each mini-batch, predicted before it was learned.
+    """Draw the score on each mini-batch, before it was learned.
 
     Parameters
     ----------
     seen : sequence of int
-        Examples learned from before each prediction.
+        Examples learned before each prediction.
     score : sequence of float
         Score of each prediction.
     references : mapping of str to float, optional
@@ -260,7 +260,7 @@ def learning_curve(
 
 
 def topic_growth(progress: Sequence[Progress], n_named: int = len(MARKS)) -> str:
-    """Draw how large the topics were as the stream went on, the largest named, and how many there were."""
+    """Draw the sizes of the topics over the stream, with names of the largest, and their number."""
     sizes: dict[str, dict[int, float]] = {}
     for i, step in enumerate(progress):
         for topic, size in zip(step.topic_names, step.topic_sizes, strict=True):

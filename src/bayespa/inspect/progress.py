@@ -1,4 +1,4 @@
-"""How learning went, step by step along a stream: what a report draws over time."""
+"""The history of learning along a stream, for a report."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Progress:
-    """What is known at one point of a stream.
+    """The state at one point of a stream.
 
     Attributes
     ----------
     seen : int
         Documents learned so far.
     score : float, optional
-        Accuracy, micro F1 of several labels, or R² of a regressor, on the documents that came next, before
-        they were learned.
+        Accuracy, micro F1 of several labels, or R² of a regressor, on the next documents, before they were
+        learned.
     topic_names, topic_sizes : tuples of equal length
-        The topics there are, by names that stay the same while others come and go, and about how many words
-        each has learned.
+        The topics, with stable names, and about how many words each has learned.
     """
 
     seen: int
@@ -29,7 +28,7 @@ class Progress:
 
     @classmethod
     def of(cls, model: Any, seen: int, score: float | None = None) -> Progress:
-        """Look at a fitted model; of one that is no topic model, only `seen` and `score` are known.
+        """Return the point for a fitted model; without topics it has only `seen` and `score`.
 
         Examples
         --------

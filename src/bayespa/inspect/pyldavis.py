@@ -1,4 +1,4 @@
-"""What pyLDAvis needs to draw its map of topics."""
+"""Arguments for pyLDAvis."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from bayespa.checks import require_sound
 def pyldavis_data(model: Any, counts: Any, feature_names: ArrayLike | None = None) -> dict[str, Any]:
     """Return the arguments of ``pyLDAvis.prepare`` for a topic model and the documents to show.
 
-    pyLDAvis is not installed with bayespa. Words and documents that `counts` has none of are left out: it has
-    nothing to say about them.
+    pyLDAvis is not installed with bayespa. Words and documents with zero counts are left out.
 
     Parameters
     ----------
     model : fitted topic model
-        Of K topics; one-vs-rest shows those of all tasks.
+        With K topics; one-vs-rest has those of all tasks.
     counts : array or sparse matrix of shape (n, n_words)
         Counts of words.
     feature_names : array of shape (n_words,), optional
@@ -59,13 +58,13 @@ def pyldavis_data(model: Any, counts: Any, feature_names: ArrayLike | None = Non
     frequency = np.asarray(counts.sum(axis=0), np.float64).ravel()
     length = np.asarray(counts.sum(axis=1), np.float64).ravel()
     if not length.any():
-        raise ValueError("counts has no word at all; pass documents with words that the model knows")
+        raise ValueError("counts has no words; pass documents with words that the model knows")
     words, documents = np.flatnonzero(frequency), np.flatnonzero(length)
     topics = model.components_[:, words]
     proportions = model.transform(counts[documents])
     return {
         "topic_term_dists": topics / topics.sum(axis=1, keepdims=True),
-        # One-vs-rest: each task's proportions sum to 1, and no task counts more than another.
+        # One-vs-rest: the proportions of each task sum to 1, and tasks count equally.
         "doc_topic_dists": proportions / proportions.sum(axis=1, keepdims=True),
         "doc_lengths": length[documents],
         "vocab": [str(name) for name in names[words]],

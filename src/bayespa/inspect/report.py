@@ -1,4 +1,4 @@
-"""A report on a fitted model and what it says of documents: one page of HTML that stands alone."""
+"""A report on a fitted model and its predictions: one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bayespa.ranking import largest
 from bayespa.topics.relevance import CONTRAST
 
 N_WORDS = 8  # shown of a topic
-N_LABEL = 3  # that tell it apart from others, in its heading
+N_LABEL = 3  # words in its heading that distinguish it
 COHERENT_WORDS = 10  # of a topic, for its coherence and diversity
 MOST_TOPICS = 60  # shown; the largest
 MOST_CLASSES = 40  # in a confusion matrix
@@ -49,10 +49,10 @@ def write_report(
     summary: str = "",
     n_documents: int = 9,
 ) -> None:
-    """Write a page about a model: its topics, how well and how surely it predicts, and why.
+    """Write a page about a model: its topics, its predictions with their calibration, and explanations.
 
-    The page needs no network and runs no script. What cannot be shown, as no labels are known or matplotlib
-    is not installed, is named on the page. A file that is there is replaced when the page is complete.
+    The page needs no network and runs no script. If something cannot be shown, because labels or matplotlib
+    are missing, the page says so. An existing file is replaced when the page is complete.
 
     Parameters
     ----------
@@ -60,23 +60,23 @@ def write_report(
         The file to write, such as ``report.html``.
     model : fitted classifier or regressor of bayespa
     X : array or sparse matrix of shape (n, n_words), optional
-        Documents that the model has not learned; without any, the page shows what was learned.
+        Documents that the model has not learned; without them, the page shows only what was learned.
     y : array of shape (n,) or (n, T), optional
-        What is true of them, None or NaN where unknown.
+        Their true labels, None or NaN if unknown.
     predicted : array of shape (n,) or (n, T), optional
-        What the model says of them, if that is not ``model.predict(X)``.
+        Predictions for them, if not ``model.predict(X)``.
     texts : sequence of n str, optional
-        The documents as they were written; else their words are shown.
+        The texts of the documents; otherwise their words are shown.
     feature_names : array of shape (n_words,), optional
         The words of the columns.
     progress : sequence of Progress, optional
-        How learning went, in order.
+        The history of learning, in order.
     references : mapping of str to float, optional
-        Scores of others on the same data, of the kind of the first score of the page, to compare with.
+        Scores of other models on the same data, to compare with the first score of the page.
     title, summary : str, optional
-        The heading of the page, and a paragraph that says what it is about.
+        The heading of the page, and a paragraph about it.
     n_documents : int, default=9
-        How many documents to show with their words marked.
+        Number of documents to show with marked words.
 
     Examples
     --------
@@ -106,13 +106,13 @@ def write_report(
     text = report.page(title, summary, dict(references or {}), n_documents)
     path = Path(path)
     part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8", errors="replace")  # a text may hold half a character
+    part.write_text(text, encoding="utf-8", errors="replace")  # a text may have half of a surrogate pair
     part.replace(path)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a report is about; every section is a method."""
+    """The content of a report; every section is a method."""
 
     model: Any
     X: Any  # (n, W) CSR, or None
@@ -129,7 +129,7 @@ class Report:
 
     @property
     def outcome(self) -> Outcome:
-        """What the model says of the documents, in sections about them."""
+        """The predictions in words."""
         assert self.said is not None
         return self.said
 
@@ -144,20 +144,20 @@ class Report:
 
     @cached_property
     def topic_labels(self) -> list[list[str]]:
-        """Words that tell each topic apart from the others."""
+        """Words that distinguish each topic."""
         labels: list[list[str]] = self.model.topics(N_LABEL, self.names, CONTRAST)
         return labels
 
     @cached_property
     def coherence(self) -> Floats | None:
-        """NPMI of the topics in these documents; None without any, or where topics have a single word."""
+        """NPMI of the topics in these documents; None without documents, or if a topic has a single word."""
         if self.said is None or len(self.topic_words[0]) < 2:
             return None
         return npmi(self.topic_words, self.X, feature_names=self.names)
 
     @cached_property
     def plots(self) -> Any:
-        """The module that draws, or None where matplotlib is not installed."""
+        """The module `bayespa.inspect.plots`, or None without matplotlib."""
         if find_spec("matplotlib") is None:
             return None
         from bayespa.inspect import plots
@@ -186,7 +186,7 @@ class Report:
         )
 
     def draw(self, name: str, *arguments: Any, caption: str, wide: bool = False, **options: Any) -> str:
-        """Return a figure of `bayespa.inspect.plots`, or nothing where there is no matplotlib."""
+        """Return a figure of `bayespa.inspect.plots`, or nothing without matplotlib."""
         if self.plots is None:
             return ""
         return html.figure(getattr(self.plots, name)(*arguments, **options), caption, wide=wide)
@@ -211,7 +211,7 @@ class Report:
         return html.facts(values)
 
     def comparison(self, references: dict[str, float]) -> str:
-        """Return the first score beside those of others."""
+        """Return the first score, compared with others."""
         scores = [] if self.said is None else list(self.said.scores().items())
         if not references or not scores:
             return ""
@@ -228,7 +228,7 @@ class Report:
         return largest(self.view.size, MOST_TOPICS)
 
     def topics(self) -> html.Section:
-        """Show the topics: their words, their size, their coherence, the labels they speak for."""
+        """Show the topics: their words, size, coherence, and the labels they speak for."""
         view = self.view
         assert isinstance(view, TopicView)
         cards = []
@@ -259,7 +259,7 @@ class Report:
         )
 
     def words(self) -> html.Section:
-        """Show the words that speak for each label, of a linear model."""
+        """Show the words that speak for each label, in a linear model."""
         view = self.view
         assert isinstance(view, LinearView)
         cards = [
@@ -330,7 +330,7 @@ class Report:
     # How well it predicts
 
     def predictions(self) -> html.Section:
-        """Show predictions beside the truth: a confusion matrix, scores of each label, or a scatter plot."""
+        """Show predictions against true labels: a confusion matrix, scores per label, or a scatter plot."""
         heading = "What it mixes up" if self.outcome.kind == "classes" else "How well it predicts"
         if not self.outcome.labelled.any():
             return html.section(
@@ -340,7 +340,7 @@ class Report:
         return html.section("predictions", heading, *show[self.outcome.kind]())
 
     def confusion(self) -> list[str]:
-        """Return the confusion matrix, and the commonest confusions."""
+        """Return the confusion matrix, and the most frequent confusions."""
         matrix, names = self.outcome.confusion(), self.outcome.names
         wrong = matrix - np.diag(np.diag(matrix))
         pairs = [divmod(int(i), len(names)) for i in largest(wrong.ravel().astype(np.float64), 8)]
@@ -381,7 +381,7 @@ class Report:
         ]
 
     def calibration(self) -> html.Section:
-        """Show whether probabilities mean what they say."""
+        """Show the calibration."""
         groups = self.outcome.calibration()
         if groups is not None:
             each = (
@@ -417,7 +417,7 @@ class Report:
         return html.section("stream", "How it learned", html.paragraph(text), drawn)
 
     def growth(self) -> html.Section:
-        """Show how topics came and grew, of a model that chooses their number."""
+        """Show the birth and growth of topics, for a model that chooses their number."""
         steps = [step for step in self.progress if step.topic_names]
         if not steps:
             note = "It was not recorded which topics there were while the model learned."
@@ -434,7 +434,7 @@ class Report:
     # Why
 
     def documents(self, n: int) -> html.Section:
-        """Show documents with their words marked."""
+        """Show documents with marked words."""
         explained = (
             "Words are marked by the topic that is most responsible for them; rest the pointer on one. "
             "Behind the share of a topic stands what it adds to the decision, beyond the average document."
@@ -449,7 +449,7 @@ class Report:
         return html.section("documents", "Documents", *parts)
 
     def document(self, i: int, columns: Mapping[str, int]) -> str:
-        """Return a document, its words marked."""
+        """Return a document with marked words."""
         row = self.X[[i]]
         row.sum_duplicates()
         task, sign = self.decisive_task(i)
@@ -472,7 +472,7 @@ class Report:
         )
 
     def decisive_task(self, i: int) -> tuple[int, float]:
-        """Return the task whose decision on a document is to be explained, and the sign it has."""
+        """Return the task whose decision on a document to explain, and its sign."""
         outcome = self.outcome
         if outcome.kind == "numbers":
             return 0, 1.0
@@ -484,7 +484,7 @@ class Report:
 
 
 def _verdict(outcome: Outcome, i: int) -> str:
-    """Return what was predicted of a document and what is true, as HTML."""
+    """Return the prediction and the true label of a document as HTML."""
     sure = "" if outcome.probability is None else f" ({outcome.confidence[i]:.3f})"
     said = f"predicted <b>{escape(outcome.named(outcome.predicted[i]))}</b>{sure}"
     if outcome.kind == "classes" and outcome.probability is not None:

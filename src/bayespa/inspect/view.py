@@ -1,4 +1,4 @@
-"""A fitted model as a report shows it: topics or weights of words, and the labels that they speak for."""
+"""A fitted model for a report: topics or weights of words, and the labels that they speak for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bayespa.text.model import TextModel
 from bayespa.topics.relevance import CONTRAST
 
 Floats = NDArray[np.float64]
-CLEAR = 2.0  # a weight so many standard deviations from 0 has a sign to speak of
+CLEAR = 2.0  # standard deviations from 0 that make the sign of a weight clear
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class Voice:
 
     @property
     def strength(self) -> str:
-        """The weight in figures."""
+        """The weight as text."""
         return f"{self.weight:+.2f}" + ("" if np.isnan(self.std) else f" ± {self.std:.1g}")
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decisions a model makes: one a label, or a single one for two classes or a number."""
+    """The tasks of a model: one per label, or a single one for two classes or a number."""
 
-    names: tuple[str, ...]  # of what a positive weight speaks for
-    opposite: str | None  # of what a negative weight speaks for, if there is a single task
+    names: tuple[str, ...]  # what a positive weight speaks for
+    opposite: str | None  # what a negative weight speaks for, if there is a single task
 
     @classmethod
     def of(cls, model: Any) -> Decisions:
@@ -50,7 +50,7 @@ class Decisions:
         return cls((classes[1],), classes[0]) if n_tasks == 1 else cls(tuple(classes), None)
 
     def voice(self, task: int, weight: float, std: float) -> Voice:
-        """Say what a weight of a task speaks for."""
+        """Return what a weight of a task speaks for."""
         if weight < 0.0 and self.opposite is not None:
             return Voice(self.opposite, -weight, std)
         return Voice(self.names[task], weight, std)
@@ -58,25 +58,25 @@ class Decisions:
 
 @dataclass(frozen=True)
 class TopicView:
-    """The topics of a model, those of all tasks one after another.
+    """The topics of a model; with one-vs-rest, those of all tasks one after another.
 
-    Weights are relative to the average document, whose topics have the shares that they had in learning:
-    w - πᵀw, so that what all topics of a task have in common, its bias, speaks for none of them. This is what
-    explanations have as a topic's weight. Those of numbers are in their unit.
+    Weights are relative to the average document: w - πᵀw, where π are the average shares of the topics. So a
+    weight that all topics of a task share, its bias, speaks for none of them. Explanations use the same
+    weights. For numbers they are in the unit of the target.
     """
 
     tasks: Decisions
-    places: tuple[slice, ...]  # (T,), where the topics of each task are among the K of all
+    places: tuple[slice, ...]  # (T,), which of the K topics belong to each task
     names: tuple[str, ...]  # (K,)
     size: Floats  # (K,), about how many words each has learned
     word_probability: Floats  # (K, W)
-    weight: Floats  # (T, most topics of a task), NaN behind the last topic of a task
+    weight: Floats  # (T, most topics of a task), NaN after the last topic of a task
     weight_std: Floats  # like `weight`
-    topical: NDArray[np.bool_] | None = None  # (W,), which words are in topics; None: all
+    topical: NDArray[np.bool_] | None = None  # (W,), which words topics use; None: all
 
     @classmethod
     def of(cls, model: Any) -> TopicView:
-        """Look at a topic model."""
+        """Return the view of a topic model."""
         tasks, places, size = Decisions.of(model), _places(model), model.topic_sizes_
         mean, covariance = np.asarray(model.coef_), np.asarray(model.coef_cov_)
         units = getattr(model, "units_", np.ones(len(mean)))
@@ -95,7 +95,7 @@ class TopicView:
 
     @property
     def shared(self) -> bool:
-        """Whether all tasks have the same topics; else each has its own."""
+        """Whether all tasks share topics."""
         return self.places[0] == self.places[-1]
 
     def voices(self, topic: int, at_most: int = 2) -> list[Voice]:
@@ -117,9 +117,9 @@ class TopicView:
 
 
 def _places(model: Any) -> tuple[slice, ...]:
-    """Return where the topics of each task are: all in one place or, one-vs-rest, one after another."""
+    """Return which topics belong to each task."""
     variance = np.diagonal(model.coef_cov_, axis1=1, axis2=2)
-    numbers = np.count_nonzero(variance, axis=1)  # a task with fewer topics than another has zeros behind
+    numbers = np.count_nonzero(variance, axis=1)  # a task with fewer topics than another has zeros at the end
     if model.multi_class == "shared":
         return (slice(0, int(numbers[0])),) * len(numbers)
     ends = np.cumsum(numbers).tolist()
@@ -136,16 +136,16 @@ class LinearView:
 
     @classmethod
     def of(cls, model: Any) -> LinearView:
-        """Look at a linear model."""
-        if hasattr(model, "word_coef_"):  # the first of their columns is the bias
+        """Return the view of a linear model."""
+        if hasattr(model, "word_coef_"):  # the first column is the bias
             std = np.sqrt(model.posterior_["words"].variance()[:, 1:])
             return cls(Decisions.of(model), model.word_coef_, std)
         weight, posterior = np.atleast_2d(model.coef_), getattr(model, "posterior_", None)
-        std = None if posterior is None else np.sqrt(posterior.variance()[:, :-1])  # the last is the bias
+        std = None if posterior is None else np.sqrt(posterior.variance()[:, :-1])  # without the bias
         return cls(Decisions.of(model), weight, std)
 
     def speakers(self, n: int) -> list[tuple[str, list[tuple[int, float]], Floats | None]]:
-        """Return each label with the columns and weights of the n words that speak most for it."""
+        """Return, for each label, the columns and weights of the n words that speak most for it."""
         both = [1.0] if self.tasks.opposite is None else [1.0, -1.0]
         found = []
         for task, weights in enumerate(self.weight):
@@ -158,7 +158,7 @@ class LinearView:
 
 
 def word_names(model: Any, feature_names: ArrayLike | None) -> Sequence[str]:
-    """Return the words of a model's columns: as given, else as it knows them, else their numbers."""
+    """Return the words of a model's columns: as given, else as known, else their numbers."""
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
     names = [str(name) for name in np.asarray(feature_names)]
@@ -168,7 +168,7 @@ def word_names(model: Any, feature_names: ArrayLike | None) -> Sequence[str]:
 
 
 def topic_table(model: TextModel, n_words: int) -> list[dict[str, Any]]:
-    """Return the topics of a model, the largest first: name, share, what it speaks for, and its words."""
+    """Return the topics of a model, the largest first: name, share, class or weight, and words."""
     words, labels = model.topics(n_words), model.topics(3, CONTRAST)
     view = TopicView.of(model.estimator)
     shares = view.size / max(float(view.size.sum()), np.finfo(float).tiny)

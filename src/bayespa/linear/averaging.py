@@ -1,8 +1,8 @@
-"""The mini-batch problem of averaging BayesPA, solved in its dual. [PA-2].
+"""The mini-batch problem of averaging BayesPA, solved in its dual [PA-2].
 
-The means w of a task move as little as they must: min ½‖w − w₀‖²/v + C Σ_i cost_i loss_i(wᵀx_i). Coordinate
-descent on the dual is all that an example, or a batch with more features than examples, needs. Where examples
-compete for few features it crawls, and an interior-point method takes over: some 20 steps, whatever C.
+The means w of a task change as little as possible: min ½‖w − w₀‖²/v + C Σ_i cost_i loss_i(wᵀx_i). Coordinate
+descent on the dual solves single examples, and batches with more features than examples. If examples compete
+for few features it is slow, and an interior-point method takes over: some 20 steps, for any C.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from bayespa import _native
 from bayespa.native import linalg
 from bayespa.native.linear import Floats, Rows, Wanted
 
-_SWEEPS = 300  # of coordinate descent before the interior-point method, and to polish its result
-_MOST_ROWS = 2000  # of a batch for the interior-point method, whose matrices are n × n
+_SWEEPS = 300  # sweeps of coordinate descent before the interior-point method, and after it
+_MOST_ROWS = 2000  # largest batch for the interior-point method, whose matrices are n × n
 
 
 def solve_dual(
@@ -43,15 +43,15 @@ def solve_dual(
     weights : array of shape (D + 1, T)
         Prior means; overwritten.
     tol : float
-        A sweep in which no margin moves by more than this, relative to the targets, is the last. If the last
-        one moves a margin by more than 100 times as much, a ConvergenceWarning says so.
+        Stop when a sweep moves no margin by more than this, relative to the targets. If the last sweep moves
+        a margin by more than 100 times as much, there is a ConvergenceWarning.
     n_threads : int
-        Threads, over the tasks; the result does not depend on it.
+        Threads, over the tasks. The result is the same.
 
     Returns
     -------
     ndarray of shape (n, T)
-        The duals τ; for regression, negative where the prediction was too large.
+        The duals τ; for regression, negative if the prediction was too large.
     """
     if targets.values is not None:
         tol *= max(1.0, float(np.abs(targets.values).max()))
@@ -100,7 +100,7 @@ def _descend(
             change=change,
             n_threads=n_threads,
         )
-        if rows.n == 1:  # solved by its first step
+        if rows.n == 1:  # its first step is exact
             return 0.0
         if change.max() <= tol:
             break
@@ -115,11 +115,11 @@ def _signs(targets: Wanted) -> Floats:
 def _interior_point(
     rows: Rows, targets: Wanted, aggressiveness: float, variance: float, weights: Floats, n_threads: int
 ) -> Floats:
-    """Return duals (n, T) close to the optimum: a primal-dual path, all tasks side by side.
+    """Return duals (n, T) close to the optimum, by a primal-dual path for all tasks at once.
 
     A hinge is a constraint sign f + ξ = bound + a with slacks ξ, a ≥ 0 and duals τ, η = C cost − τ ≥ 0.
-    Optimal is aτ = ξη = 0; each step is Newton's for aτ = ξη = μ with a smaller μ. Arrays are (hinges, T, n),
-    with one hinge a row for a classifier and two for a regressor.
+    The optimum has aτ = ξη = 0; each step is Newton's for aτ = ξη = μ with a smaller μ. Arrays are (hinges,
+    T, n): one hinge per row for a classifier, two for a regressor.
     """
     dual = np.zeros((rows.n, targets.n_tasks))
     shown = np.flatnonzero(targets.cost)
@@ -160,4 +160,4 @@ def _interior_point(
         tau, eta = tau + size * step_tau, eta - size * step_tau
         xi, a = xi + size * step_xi, a + size * step_a
     dual[shown] = (tau if targets.values is None else sign * tau).sum(axis=0).T
-    return dual  # the next sweep puts those at a bound exactly there
+    return dual  # the next sweep moves duals near a bound to the bound

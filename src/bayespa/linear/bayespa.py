@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Bayesian(LearnedWeights):
-    """A posterior over the weights, and what the last mini-batch was like."""
+    """A posterior over the weights, and the last mini-batch."""
 
-    kind: tuple[str, str]  # rule and covariance, which cannot change on the way
+    kind: tuple[str, str]  # rule and covariance, which must stay the same
     state: State[Gaussian]
     objective: float = np.nan
     n_iter: int = 0
-    last: Rows | float = np.nan  # the last mini-batch, of which the variance of its margins is to be known
+    last: Rows | float = np.nan  # the last mini-batch, or the mean variance of its margins
 
     @cached_property
     def weights(self) -> Floats:
@@ -54,11 +54,11 @@ class _Bayesian(LearnedWeights):
         return float(margin_variance(self.state.posterior, self.last).mean())
 
     def finished(self) -> _Bayesian:
-        """Return the same with the typical variance in place of the mini-batch."""
+        """Return the same with the typical variance instead of the mini-batch."""
         return replace(self, last=self.typical_variance)
 
     def to_file(self) -> dict[str, Any]:
-        """Return what a file keeps of it."""
+        """Return what a file stores."""
         return {
             "posterior_": self.state.posterior,
             "n_examples_seen_": self.state.n_examples,
@@ -76,26 +76,26 @@ class _BayesPA(LinearEstimator):
     Parameters
     ----------
     cost : float
-        c: how much a violated margin, or an error beyond it, costs. ``inf`` is the hard margin (averaging
+        c: the cost of a violated margin, or of an error beyond it. ``inf`` is the hard margin (averaging
         only). The averaging rule with weight_scale=1 and batch_size=1 is online PA-I with C = 2 cost.
     weight_scale : float
-        v: prior standard deviation of a weight.
+        v: the prior standard deviation of a weight.
     rule : {"gibbs", "averaging"}
-        "gibbs" pays the expected loss of weights drawn from the posterior, and learns how uncertain each
-        weight is. "averaging" pays the loss of the mean weights; their covariance stays that of the prior.
+        The loss: "gibbs" is the expected loss of weights drawn from the posterior, and learns the uncertainty
+        of each weight; "averaging" is the loss of the mean weights, whose covariance stays that of the prior.
     covariance : {"diagonal", "full", "isotropic"}
-        What the Gibbs rule remembers of the posterior covariance. "full" takes memory and time quadratic in
-        the number of features.
+        The form of the posterior covariance of the Gibbs rule. "full" takes memory and time quadratic in the
+        number of features.
     method : {"moments", "augmented"}
-        How the Gibbs rule turns the exact posterior of an example into a Gaussian: by matching its moments,
-        or by the paper's data augmentation with a mean field.
+        How the Gibbs rule approximates the exact posterior of an example by a Gaussian: by its moments, or by
+        the paper's data augmentation with a mean field.
     batch_size : int or None
-        Examples in a mini-batch; None: all at once. The averaging rule solves a mini-batch jointly; the Gibbs
-        rule goes through it example by example.
+        Examples per mini-batch; None: all. The averaging rule solves a mini-batch jointly; the Gibbs rule
+        goes through it example by example.
     n_passes : int
-        Passes of `fit` over the data; from the second on, a mini-batch replaces what it added before.
+        Passes of `fit` over the data. From the second on, a mini-batch replaces what it added before.
     discount : float
-        Below 1, forget: before each mini-batch, the posterior goes back towards the prior by this factor.
+        If below 1, forget: before each mini-batch the posterior moves back towards the prior by this factor.
     """
 
     cost: float = 1.0
@@ -123,7 +123,7 @@ class _BayesPA(LinearEstimator):
         if learned is not None and learned.kind != (self.rule, self.covariance):
             raise ValueError(
                 f"rule and covariance were {learned.kind} when learning began and are "
-                f"{(self.rule, self.covariance)} now; set them back, or call fit to start anew"
+                f"{(self.rule, self.covariance)} now; set them back, or call fit to start again"
             )
 
     def _prior(self, n_tasks: int, dim: int) -> Gaussian:
@@ -155,7 +155,7 @@ class _BayesPA(LinearEstimator):
     def _lessons(
         self, learned: _Bayesian, examples: Examples, n_passes: int = 1, key: int | None = None
     ) -> Iterator[_Bayesian]:
-        """Learn the examples, shuffled if there is a key; yield what is learned after each mini-batch."""
+        """Learn the examples, shuffled if there is a key; yield the state after each mini-batch."""
         if key is not None:
             examples = examples.take(permutation(key, examples.rows.n))
         model = LinearModel(self.cost, self.rule, self.method, number_of_threads(self.n_jobs))
@@ -193,13 +193,13 @@ class _BayesPA(LinearEstimator):
 
     @property
     def posterior_(self) -> Gaussian:
-        """Of the weights (tasks, n_features + 1); the last is that of the intercept."""
+        """Posterior of the weights (tasks, n_features + 1); the last is the intercept."""
         posterior: Gaussian = self._known().state.posterior
         return posterior
 
     @property
     def n_examples_seen_(self) -> int:
-        """Examples learned, each once however many passes there were."""
+        """Examples learned, each counted once."""
         return int(self._known().state.n_examples)
 
     @property
@@ -216,16 +216,16 @@ class _BayesPA(LinearEstimator):
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesPAClassifier(LinearClassifier, _BayesPA):
-    """Online Bayesian passive-aggressive classifier: a Gaussian over the weights, updated by mini-batches.
+    """Online Bayesian passive-aggressive classifier, with a Gaussian posterior over the weights.
 
-    An example that the posterior already classifies with the margin changes nothing; one that violates it
-    moves the posterior to the nearest one that does not, or, softly, that pays for it. The uncertainty that
-    remains gives probabilities and standard deviations.
+    An example that the posterior classifies with the margin changes nothing. One that violates the margin
+    moves the posterior as little as possible, in exchange for a smaller loss. The remaining uncertainty gives
+    probabilities and standard deviations.
 
     Notes
     -----
-    `partial_fit` takes ``sample_weight`` (it multiplies the cost); `fit` does not, because for an online
-    learner a weight of 2 is not the same as showing an example twice.
+    `partial_fit` takes ``sample_weight``, which multiplies the cost. `fit` does not, because for an online
+    learner a weight of 2 is not the same as two copies of an example.
 
     Examples
     --------
@@ -254,16 +254,16 @@ class BayesPAClassifier(LinearClassifier, _BayesPA):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n, n_classes).
 
-        The pseudo-likelihood exp(−2c (ε − y f)₊) of a class, averaged over the posterior of the margin f and
-        normalised over the classes: the normaliser of [PA-3] in closed form. All margins are given the
-        variance that was typical of the last mini-batch: better calibrated than their own, and probabilities
-        then rank as `decision_function` does.
+        It is the pseudo-likelihood exp(−2c (ε − y f)₊) of a class, averaged over the posterior of the margin
+        f and normalised over the classes: the normaliser of [PA-3] in closed form. All margins get the
+        variance that was typical of the last mini-batch. This is better calibrated than their own variances,
+        and keeps the order of `decision_function`.
         """
         learned, rows = self._asked(X)
         return self._probable(learned, learned.decide(rows, self.n_jobs))
 
     def _probable(self, learned: Any, f: Floats) -> Floats:
-        cost = min(self.cost, 1e6)  # a hard margin's probabilities: those of a very large cost
+        cost = min(self.cost, 1e6)  # a hard margin is treated as a very large cost
         right, wrong = (tilt(m, learned.typical_variance, self.margin, np.inf, cost)[..., 0] for m in (f, -f))
         log_odds = right - wrong
         if log_odds.shape[1] == 1:
@@ -281,7 +281,7 @@ class BayesPARegressor(LinearRegressor, _BayesPA):
     Parameters
     ----------
     margin : float
-        ε: errors up to this size are no errors.
+        ε: errors up to this size cost nothing.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class BayesPARegressor(LinearRegressor, _BayesPA):
     weight_scale: float = 10.0
 
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
-        """Return the posterior mean of wᵀx of each row, shape (n,), and, if asked, its standard deviation."""
+        """Return the posterior mean of wᵀx of each row, (n,), perhaps with its standard deviation."""
         learned, rows = self._asked(X)
         mean: Floats = learned.decide(rows, self.n_jobs)[:, 0]
         if not return_std:

@@ -1,4 +1,4 @@
-"""What the linear estimators share: checking parameters and input, classes and their tasks, predictions."""
+"""Base classes of the linear estimators: checks of parameters and input, classes and tasks, predictions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _no_number(name: str, values: Any) -> str | None:
-    """Say which entry of an array-like is no number; None if all are."""
+    """Return which entry of an array-like is not a number; None if all are."""
     if sparse.issparse(values) or getattr(values, "dtype", np.dtype(object)).kind not in "OSU":
         return None
     for index, value in np.ndenumerate(np.asarray(values, dtype=object)):
@@ -43,10 +43,10 @@ def _no_number(name: str, values: Any) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class LearnedWeights(ABC):
-    """All that a linear estimator has learned: a value. Weights are feature-major, the bias is the last."""
+    """Everything a linear estimator has learned. Weights are feature-major; the bias is the last."""
 
     features: Features
-    bias: float  # the value of the constant feature whose weight makes the intercept
+    bias: float  # value of the constant feature, whose weight gives the intercept
     classes: NDArray[Any] | None  # of a classifier
 
     @cached_property
@@ -56,7 +56,7 @@ class LearnedWeights(ABC):
 
     @abstractmethod
     def to_file(self) -> dict[str, Any]:
-        """Return what a file keeps beside features, bias and classes."""
+        """Return what a file stores besides features, bias and classes."""
 
     @property
     def n_tasks(self) -> int:
@@ -64,11 +64,11 @@ class LearnedWeights(ABC):
         return n_tasks(self.classes)
 
     def forget_weights(self) -> None:
-        """Make room for learning: the weights are computed again if somebody asks."""
+        """Free the cached weights before learning; they are computed again on demand."""
         vars(self).pop("weights", None)
 
     def finished(self) -> Self:
-        """Return the same once nothing of the mini-batch is needed any more."""
+        """Return the same without the mini-batch."""
         return self
 
     def decide(self, rows: Rows, n_jobs: int | None) -> Floats:
@@ -76,28 +76,28 @@ class LearnedWeights(ABC):
         return rows.decide(self.weights, number_of_threads(n_jobs))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # no weights: they follow
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
-    """Checks, and predictions with what was learned.
+    """Checks, and predictions from the learned state.
 
     Parameters
     ----------
     fit_intercept : bool
         Whether to learn an intercept.
     bias_scale : float
-        The intercept is the weight of a feature that has the same value in every example: this many times the
-        typical length of the rows first seen. The larger it is, the faster the intercept learns.
+        The intercept is the weight of a constant feature, whose value is this many times the typical length
+        of the first rows. The larger it is, the faster the intercept learns.
     shuffle : bool
-        Let `fit` take the examples in random order. `partial_fit` keeps the order given.
+        Whether `fit` shuffles the examples. `partial_fit` keeps their order.
     random_state : int, RandomState, Generator or None
         Seed of the shuffling.
     n_jobs : int or None
-        Threads, over the classes; those of a regressor only predict. The result does not depend on it.
+        Threads, over the classes; a regressor uses them only to predict. The result is the same.
     verbose : int
-        Print how learning goes on.
+        Whether to print progress.
     """
 
     fit_intercept: bool = True
@@ -109,24 +109,24 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _start(self, features: Features, bias: float, classes: NDArray[Any] | None) -> Any:
-        """Return what is learned before the first example."""
+        """Return the state before the first example."""
 
     @abstractmethod
     def _ready(self, X: Any, y: Any, fresh: bool) -> tuple[Any, Examples]:
-        """Return what was learned, with room for new classes, and the checked examples."""
+        """Return the state, extended by new classes, and the checked examples."""
 
     @abstractmethod
     def _lessons(self, learned: Any, examples: Examples) -> Iterator[Any]:
-        """Learn the examples once, in their order; yield what is learned after each mini-batch."""
+        """Learn the examples once, in their order; yield the state after each mini-batch."""
 
     @abstractmethod
     def _read(
         self, file: dict[str, Any], features: Features, bias: float, classes: NDArray[Any] | None
     ) -> Any:
-        """Return what was learned, taking its entries out of those of a file."""
+        """Return the state, removing its entries from those of a file."""
 
     def _check_parameters(self, learned: Any) -> None:
-        """Raise a ValueError for parameters that are wrong, or wrong to go on with (None: from nothing)."""
+        """Raise a ValueError for wrong parameters, or ones that do not fit the state `before`."""
         number_of_threads(self.n_jobs)
         require_number("bias_scale", self.bias_scale, 0.0, open_=True)
 
@@ -149,7 +149,7 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
             raise type(error)(f"{error}: {place}") from error
 
     def _labelled(self, X: Any, y: Any, learned: Any) -> tuple[Features, Rows, NDArray[Any]]:
-        """Return columns, rows to learn and their y (n,); the first rows fix the constant feature's value."""
+        """Return columns, rows to learn and their y (n,); the first rows fix the constant feature."""
         if self.__sklearn_is_fitted__():
             self._learned.forget_weights()
         given = np.asarray(y)
@@ -170,9 +170,7 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
             return np.ones(rows.n)
         weights = np.array(sample_weight, np.float64)
         if weights.shape != (rows.n,):
-            raise ValueError(
-                f"sample_weight.shape == {weights.shape}, expected {(rows.n,)}: one for each row"
-            )
+            raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(rows.n,)}: one per row")
         require_finite("sample_weight", weights)
         if (weights < 0).any():
             i = int(np.argmax(weights < 0))
@@ -180,21 +178,21 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
         return weights
 
     def _asked(self, X: Any) -> tuple[Any, Rows]:
-        """Return what was learned, once for a whole prediction, and the rows to predict."""
-        now = copy(self)  # a snapshot, whatever another thread learns
+        """Return the state, one for a whole prediction, and the rows to predict."""
+        now = copy(self)  # a snapshot, in case another thread learns
         check_is_fitted(now)
         checked = now._validated(X)
         require_finite("X", checked)
         return now._learned, replace(Rows.of(checked), bias=now._learned.bias)
 
     def _learn(self, lessons: Iterator[Any]) -> Self:
-        """Publish what each lesson teaches. Nothing holds the value before, whose memory it takes over."""
+        """Publish the state after each mini-batch; nothing holds the old one, so its memory is reused."""
         for self._learned in lessons:
             self._learned = self._learned.finished()
         return self
 
     def _learn_all(self, lessons: Iterator[Any]) -> Self:
-        """Publish what the last lesson teaches, or the last before an interrupt, which is a wish to stop."""
+        """Publish the last state, or the last one before an interrupt."""
         learned: Any = None
         try:
             for lesson in lessons:
@@ -207,7 +205,7 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
         return self
 
     def _to_file(self) -> dict[str, Any]:
-        """Return what was learned, under the names that a file has."""
+        """Return what was learned, with the names of a file."""
         learned = self._known()
         names, classes = learned.features.names, learned.classes
         return {
@@ -219,7 +217,7 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
         }
 
     def _from_file(self, learned: dict[str, Any]) -> None:
-        """Take what `_to_file` returned, if it is all there and belongs together."""
+        """Restore what `_to_file` returned, after checking it."""
         file = dict(learned)
         try:
             features = Features.from_file(file)
@@ -229,7 +227,7 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
         except KeyError as name:
             raise ValueError(f"{name} is missing") from None
         if file:
-            raise ValueError(f"{next(iter(file))!r} is not the name of something learned")
+            raise ValueError(f"{next(iter(file))!r} is not a name of this estimator")
         self._check_parameters(value)
         wanted = (features.n + 1, value.n_tasks)
         if value.weights.shape != wanted:
@@ -237,12 +235,12 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
         self._learned = value
 
     def _read_classes(self, file: dict[str, Any]) -> NDArray[Any] | None:
-        """Take the classes out of the entries of a file, if the estimator has any."""
+        """Read the classes from the entries of a file, if the estimator has any."""
         return None
 
     @property
     def coef_(self) -> Floats:
-        """Weights of the features, shape (1 or n_classes, n_features); of a regressor, (n_features,)."""
+        """Weights of the features, (1 or n_classes, n_features); for a regressor, (n_features,)."""
         coef: Floats = self._known().weights[:-1].T.copy()
         return coef
 
@@ -256,15 +254,15 @@ class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """One task for each class (one against the rest), or a single task for two classes.
+    """One task per class (one-vs-rest), or a single task for two classes.
 
     Parameters
     ----------
     margin : float
-        ε: how far on the right side an example has to be.
+        ε: the margin that an example must have.
     class_weight : dict, "balanced" or None
-        Multiplies the cost of the examples of a class; "balanced" makes the classes of each call weigh the
-        same.
+        Multiplies the cost of the examples of a class; "balanced" gives the classes of each call equal
+        weight.
     """
 
     margin: float = 1.0
@@ -272,7 +270,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc] 
 
     @abstractmethod
     def _continued(self, learned: Any, classes: NDArray[Any], source: Integers, sign: Floats) -> Any:
-        """Return what was learned where task t continues task source[t], with its sign; -1: a new task."""
+        """Return the state in which task t continues task source[t], with its sign (-1: a new task)."""
 
     def _check_parameters(self, learned: Any) -> None:
         super()._check_parameters(learned)
@@ -281,17 +279,17 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc] 
     def partial_fit(
         self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Go on learning from (X, y), each example once and in the order given.
+        """Learn more examples, each once and in the given order.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_features)
         y : array of shape (n,)
         classes : array of shape (n_classes,), optional
-            All classes that y may hold in this and later calls: needed in the first call, and whenever a new
-            class joins.
+            All classes of y in this and later calls. Needed in the first call, and whenever a new class
+            comes.
         sample_weight : array of shape (n,), optional
-            Multiplies the cost of an example; one of weight 0 teaches nothing.
+            Multiplies the cost of an example; with weight 0 it teaches nothing.
 
         Returns
         -------
@@ -319,7 +317,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc] 
             learned = self._continued(learned, known, *tasks_of(known, learned.classes))
         labels = np.searchsorted(known, y).astype(np.int32)
         if learned.n_tasks == 1:
-            labels -= 1  # task 0 stands for the second class
+            labels -= 1  # the positive side of task 0 is the second class
         cost = self._example_weights(sample_weight, rows) * self._class_cost(known, y)
         return learned, Examples(rows, Wanted(labels, None, cost, learned.n_tasks, self.margin))
 
@@ -332,7 +330,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc] 
         """Return the weight of each example's class, shape (n,)."""
         class_weight = self.class_weight
         if isinstance(class_weight, str):
-            classes = classes[np.isin(classes, y)]  # "balanced" means within the batch
+            classes = classes[np.isin(classes, y)]  # "balanced" means within the call
         weight = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
         for c, w in zip(classes.tolist(), weight.tolist(), strict=True):
             require_number(f"class_weight[{c!r}]", w, 0.0)
@@ -351,13 +349,13 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc] 
         return squeezed(learned.decide(rows, self.n_jobs))
 
     def _answers(self, X: Any) -> tuple[NDArray[Any], Floats | None, Floats]:
-        """Return what `predict` says, probabilities if any, and the margins (n, T), for the price of one."""
+        """Return the results of `predict` and `predict_proba`, and the margins (n, T), computed once."""
         learned, rows = self._asked(X)
         f = learned.decide(rows, self.n_jobs)
         return _winners(learned, f), self._probable(learned, f), f
 
     def _probable(self, learned: Any, f: Floats) -> Floats | None:
-        """Return the probabilities that margins f (n, T) stand for."""
+        """Return the probabilities for margins f (n, T)."""
         return None
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -367,7 +365,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc] 
 
 
 def _winners(learned: Any, f: Floats) -> NDArray[Any]:
-    """Return the classes that margins f (n, T) decide for, (n,)."""
+    """Return the classes for margins f (n, T), (n,)."""
     winners = (f[:, 0] > 0).astype(np.int64) if learned.n_tasks == 1 else f.argmax(axis=1)
     predicted: NDArray[Any] = learned.classes[winners]
     return predicted
@@ -378,21 +376,21 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     """A single task, whose values are the targets."""
 
     bias_scale: float = 1.0
-    _margin_name: ClassVar[str] = "margin"  # the parameter that holds ε
+    _margin_name: ClassVar[str] = "margin"  # the parameter for ε
 
     def _check_parameters(self, learned: Any) -> None:
         super()._check_parameters(learned)
         require_number(self._margin_name, getattr(self, self._margin_name), 0.0)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Go on learning from (X, y), each example once and in the order given.
+        """Learn more examples, each once and in the given order.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_features)
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
-            Multiplies the cost of an example; one of weight 0 teaches nothing.
+            Multiplies the cost of an example; with weight 0 it teaches nothing.
 
         Returns
         -------
@@ -422,7 +420,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
 
 def _known_classes(y: NDArray[Any], before: NDArray[Any] | None, classes: ArrayLike | None) -> NDArray[Any]:
-    """Return all classes, sorted: those named, else those known before, else those of y."""
+    """Return all classes, sorted: those given, else those known before, else those of y."""
     if classes is not None:
         known = np.unique(np.asarray(classes))
         lost = [] if before is None else np.setdiff1d(before, known).tolist()
@@ -442,13 +440,13 @@ def _known_classes(y: NDArray[Any], before: NDArray[Any] | None, classes: ArrayL
     if len(known) < 2:
         raise ValueError(
             f"y has only one class, {known[0]!r}; a classifier needs two: pass more data, or "
-            "partial_fit(..., classes=...) with all classes to come"
+            "partial_fit(..., classes=...) with all classes"
         )
     return known
 
 
 def n_tasks(classes: NDArray[Any] | None) -> int:
-    """Return the number of tasks: one for each class, but two share one, which stands for the second."""
+    """Return the number of tasks: one per class, or one for two classes."""
     return 1 if classes is None or len(classes) == 2 else len(classes)
 
 

@@ -1,4 +1,4 @@
-"""What a mini-batch teaches linear BayesPA: averaging [PA-2] and Gibbs [PA-3] [PA-4]."""
+"""The step of linear BayesPA: averaging [PA-2] and Gibbs [PA-3] [PA-4]."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Statistics = Gaussian | Columns[Gaussian]
 
 @dataclass(frozen=True)
 class LinearModel:
-    """What a mini-batch adds to the Gaussian of the weights, (T, D + 1).
+    """The statistics that a mini-batch adds to the Gaussian of the weights, (T, D + 1).
 
-    The covariance of the averaging rule stays v²I: its posterior is diagonal, with one precision throughout.
+    With the averaging rule the covariance stays v²I: the posterior is diagonal, and all precisions are equal.
     """
 
     cost: float
@@ -33,7 +33,7 @@ class LinearModel:
     ) -> Step[Statistics]:
         """Return what `batch` adds, and −log of its evidence (Gibbs) or KL + 2c loss (averaging).
 
-        What it taught before is always taken out first, since there are no latent variables to find with it.
+        What it added before is always subtracted first, because there are no latent variables to keep.
         """
         if posterior.structure == "diagonal":
             columns, rows = batch.rows.compact()
@@ -77,14 +77,14 @@ class LinearModel:
         _native.gibbs_isotropic(
             batch.rows, batch.targets, self.cost, self.method, mean.T, variance, objective, self.n_threads
         )
-        # One number scales every weight's precision, so every shift changes with it.
+        # One number scales all precisions, so all shifts change with it.
         precision = 1.0 / variance
         part = Gaussian((mean.T * precision).T - posterior.shift, precision - posterior.precision)
         return part, float(objective.sum())
 
     def _full(self, posterior: Gaussian, batch: Examples) -> tuple[Gaussian, float]:
         mean, covariance = posterior.new_moments(n_threads=self.n_threads)
-        del posterior  # whose memory may be needed
+        del posterior  # free its memory
         shift, precision = np.zeros_like(mean), np.zeros_like(covariance)
         objective = np.zeros(batch.targets.n_tasks)
         _native.gibbs_full(

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Passive(LearnedWeights):
-    """The weights, and how they came about."""
+    """The weights, and how many examples and passes made them."""
 
-    # (1 or 2, D + 1, T): the weights and, if their mean decides, their drift: Σ i step_i over the examples i,
+    # (1 or 2, D + 1, T): the weights and, if their mean decides, their drift Σ i step_i over the examples i,
     # by which the mean differs from them. Both change in one step, so they are one table.
     table: Table
     t: float = 1.0
-    n_iter: int | None = None  # None: never fitted as a whole
+    n_iter: int | None = None  # None: only partial_fit was called
 
     @cached_property
     def weights(self) -> Floats:
@@ -46,7 +46,7 @@ class _Passive(LearnedWeights):
         return _answer(self.table.array, self.t)
 
     def averaging(self, average: bool) -> _Passive:
-        """Return the same with a drift, or without: a mean may begin, or end, at any time."""
+        """Return the same with or without a drift: averaging may begin or end at any time."""
         n_arrays = 2 if average else 1
         if n_arrays == self.table.shape[0]:
             return self
@@ -55,12 +55,12 @@ class _Passive(LearnedWeights):
         return replace(self, table=Table(array, own=True))
 
     def finished(self) -> _Passive:
-        """Return the same with its examples shown: now that it is published, in the memory of the last."""
+        """Return the same with the examples applied: published, so the old memory is reused."""
         self.table.settle()
         return self
 
     def to_file(self) -> dict[str, Any]:
-        """Return what a file keeps of it."""
+        """Return what a file stores."""
         weights, *drift = self.table.array
         passes = {} if self.n_iter is None else {"n_iter_": self.n_iter}
         return {"_weights": weights, "_drift": drift[0] if drift else None, "t_": self.t, **passes}
@@ -68,7 +68,7 @@ class _Passive(LearnedWeights):
 
 @dataclass
 class _Course:
-    """Passes over n examples, in an array of its own. It knows how many were made, whatever cuts it short."""
+    """Passes over n examples, in an array of its own; it knows how many were made if it is interrupted."""
 
     start: _Passive
     n: int
@@ -86,16 +86,16 @@ class _Course:
         return self.start.t + self.n * self.n_passes
 
     def finished(self) -> _Passive:
-        """Return what is learned if this was all."""
+        """Return the state so far."""
         return self._learned
 
     @cached_property
-    def _learned(self) -> _Passive:  # once: a table owns its array
+    def _learned(self) -> _Passive:  # once, because a table owns its array
         return replace(self.start, table=Table(self.array, own=True), t=self.t, n_iter=self.n_passes)
 
 
 def _answer(array: Floats, t: float) -> Floats:
-    """Return the weights to predict with: these, or their mean over all examples."""
+    """Return the weights to predict with: the last, or their mean over all examples."""
     if len(array) == 1:
         weights: Floats = array[0]
         return weights
@@ -118,20 +118,20 @@ class _PassiveAggressive(LinearEstimator):
     C : float
         Aggressiveness: the largest step. ``inf`` is the hard-margin PA.
     max_iter : int
-        Most passes over the data in `fit`.
+        Largest number of passes of `fit`.
     tol : float or None
         `fit` stops when a pass's mean loss is no better than the best minus `tol`, `n_iter_no_change` times
         in a row.
     early_stopping : bool
-        Judge that on a held-out part of the data instead of the loss of the pass.
+        Use held-out data for that decision instead of the loss of the pass.
     validation_fraction : float
-        The part held out if `early_stopping`.
+        Fraction of held-out data, if `early_stopping`.
     n_iter_no_change : int
         See `tol`.
     warm_start : bool
-        Let `fit` start from the weights of the last `fit`.
+        Whether `fit` starts from the weights of the last `fit`.
     average : bool
-        Use the mean of the weights over all examples seen.
+        Use the mean of the weights over all examples.
     """
 
     C: float = 1.0
@@ -160,7 +160,7 @@ class _PassiveAggressive(LinearEstimator):
         return _Passive(features, bias, classes, _nothing((1, features.n + 1, n_tasks(classes))))
 
     def _begun_at(self, learned: _Passive, coef: ArrayLike | None, intercept: ArrayLike | None) -> _Passive:
-        """Return what was learned with the weights given, in the shapes of ``coef_`` and ``intercept_``."""
+        """Return the state with given weights, in the shapes of ``coef_`` and ``intercept_``."""
         _, dim, n_tasks = learned.table.shape
         sizes = {"coef_init": n_tasks * (dim - 1), "intercept_init": n_tasks}
         for (name, size), value in zip(sizes.items(), (coef, intercept), strict=True):
@@ -174,7 +174,7 @@ class _PassiveAggressive(LinearEstimator):
         return replace(learned, table=Table(array, own=True))
 
     def _showing(self, examples: Examples, order: Integers, t: float, loss: Floats) -> Update:
-        """Return the update that moves the weights by each example, in this order; it adds to loss (T,)."""
+        """Return the update for the examples in this order; it adds to loss (T,)."""
         options: dict[str, Any] = {
             "aggressiveness": float(self.C),
             "squared": self.loss == self._losses[1],
@@ -204,7 +204,7 @@ class _PassiveAggressive(LinearEstimator):
     def fit(
         self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
     ) -> Self:
-        """Learn from (X, y) in as many passes as it takes.
+        """Learn from (X, y), in passes until the loss stops falling.
 
         Parameters
         ----------
@@ -261,13 +261,13 @@ class _PassiveAggressive(LinearEstimator):
         arrays = {name: file.pop(name) for name in ("_weights", "_drift")}
         for name, array in arrays.items():
             if array is not None and not (isinstance(array, np.ndarray) and array.dtype == np.float64):
-                raise ValueError(f"{name} is no array of float64")
+                raise ValueError(f"{name} is not an array of float64")
         weights, drift = (
             None if array is None else np.ascontiguousarray(finite(name, array))
             for name, array in arrays.items()
         )
         if weights is None or weights.ndim != 2 or (drift is not None and drift.shape != weights.shape):
-            raise ValueError("_weights and _drift, if there is any, must be arrays of one shape")
+            raise ValueError("_weights and _drift, if any, must be arrays of the same shape")
         t, n_iter = file.pop("t_"), file.pop("n_iter_", None)
         require_number("t_", t, 1.0)
         if n_iter is not None:
@@ -294,8 +294,8 @@ class _PassiveAggressive(LinearEstimator):
 class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
     """Online passive-aggressive classifier: PA, PA-I and PA-II.
 
-    An example that meets the margin changes nothing; one that violates it moves the weights just as far as
-    needed. Parameters are named as in scikit-learn's class of this name, which scikit-learn removes in 1.10.
+    An example that meets the margin changes nothing. One that violates it moves the weights just as far as
+    needed. The parameters are those of scikit-learn's class of this name, which scikit-learn removes in 1.10.
 
     Parameters
     ----------
@@ -304,8 +304,8 @@ class PassiveAggressiveClassifier(LinearClassifier, _PassiveAggressive):
 
     Notes
     -----
-    `partial_fit` takes ``sample_weight`` (it multiplies C); `fit` does not, because for an online learner a
-    weight of 2 is not the same as showing an example twice.
+    `partial_fit` takes ``sample_weight``, which multiplies C. `fit` does not, because for an online learner a
+    weight of 2 is not the same as two copies of an example.
 
     Examples
     --------
@@ -336,7 +336,7 @@ class PassiveAggressiveRegressor(LinearRegressor, _PassiveAggressive):
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         PA-I, or PA-II.
     epsilon : float
-        Errors up to this size are no errors.
+        Errors up to this size cost nothing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Posterior of a parameter that takes one of a few values."""
+"""Posterior of a parameter with a few possible values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Categorical(Posterior):
-    """A distribution over G values in natural parameters: what adds is the log likelihood of each.
+    """A distribution over G values in natural parameters: log likelihoods add.
 
     Parameters
     ----------
@@ -37,12 +37,14 @@ class Categorical(Posterior):
     def __init__(self, log_weights: ArrayLike) -> None:
         array = finite("log_weights", log_weights)
         if array.ndim != 1 or not len(array):
-            raise ValueError(f"log_weights has shape {array.shape}; it must be (values,), and at least one")
+            raise ValueError(
+                f"log_weights has shape {array.shape}; it must be (values,), with at least one value"
+            )
         self._keep(array)
 
     @classmethod
     def prior(cls, n_values: int) -> Self:
-        """Return the even distribution."""
+        """Return the uniform distribution."""
         return cls.unchecked(np.broadcast_to(0.0, n_values))
 
     @property
@@ -54,7 +56,7 @@ class Categorical(Posterior):
         return f"<Categorical: {len(self.log_weights)} values>"
 
     def require_proper(self) -> Self:
-        """Return this distribution: finite log weights always are one."""
+        """Return this distribution; finite log weights are always proper."""
         return self
 
     def probabilities(self) -> Floats:
@@ -64,7 +66,7 @@ class Categorical(Posterior):
         return shares
 
     def mean(self, values: ArrayLike) -> Floats:
-        """Return the expectation of a quantity that has the given values (G,): shape (1,)."""
+        """Return the expectation of a quantity with the given values (G,), shape (1,)."""
         mean: Floats = (self.probabilities() * np.asarray(values)).sum(keepdims=True)
         return mean
 
@@ -73,5 +75,5 @@ class Categorical(Posterior):
         self._matching(other)
         p, q = self.probabilities(), other.probabilities()
         terms = np.where(p > 0.0, p * (log(np.where(p > 0.0, p, 1.0)) - log(q)), 0.0)
-        kl: Floats = np.maximum(terms.sum(keepdims=True), 0.0)  # below zero by rounding only
+        kl: Floats = np.maximum(terms.sum(keepdims=True), 0.0)  # negative only by rounding
         return kl

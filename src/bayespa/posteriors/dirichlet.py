@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class Counts(Piece):
     """How often some words were seen in each topic: statistics of a `Dirichlet`, as a sampler counts them.
 
-    What is added is rounded to multiples of 2^-20, so that it is exactly what is subtracted later, whatever
-    came between.
+    Statistics are rounded to multiples of 2^-20, so that subtracting them later is exact.
 
     Parameters
     ----------
@@ -31,7 +30,7 @@ class Counts(Piece):
         Different words.
     counts : array of shape (u, K), int32
     weight : float
-        What one count adds: 1 over the number of samples that they are summed over, or less; at most 1.
+        The value of one count: 1 over the number of samples, or less; at most 1.
 
     Examples
     --------
@@ -46,11 +45,11 @@ class Counts(Piece):
     weight: float
 
     def near(self) -> Counts:
-        """Return the same for a posterior that has these columns only."""
+        """Return the same for a posterior that has only these columns."""
         return replace(self, columns=np.arange(len(self.columns)))
 
     def updates(self, posterior: Sums, sign: float) -> list[Update]:
-        """Return what adding these counts does to the table."""
+        """Return the update of the table."""
         add, weight = _native.add_counts, sign * self.weight
         return [partial(add, rows=self.columns, counts=self.counts, weight=weight, grid=GRID)]
 
@@ -61,7 +60,7 @@ class Dirichlet(Posterior):
     Parameters
     ----------
     concentration : array of shape (K, W)
-        Δ: the prior's value plus the words counted.
+        Δ: the prior's value plus the counts of words.
 
     Examples
     --------
@@ -72,10 +71,10 @@ class Dirichlet(Posterior):
     """
 
     names = ("concentration",)
-    _totals: Floats | None = None  # once they are asked for
-    _base: Floats | None = None  # of the Dirichlet before, to which this one has added what its ledger says
-    _exact = False  # whether totals are carried on: where all are multiples of GRID, sums have one value
-    _some = False  # whether these are some words of a larger vocabulary, whose totals they have
+    _totals: Floats | None = None  # computed on demand
+    _base: Floats | None = None  # totals of the Dirichlet before; the ledger holds the difference
+    _exact = False  # whether totals are updated: sums of multiples of GRID are exact
+    _some = False  # whether it has only some words of a larger vocabulary, with the totals of all
 
     def __init__(self, concentration: ArrayLike) -> None:
         array = finite("concentration", concentration)
@@ -90,7 +89,7 @@ class Dirichlet(Posterior):
 
     def __getstate__(self) -> dict[str, Any]:
         self.totals()
-        return {**vars(self), "_base": None}  # it goes with a ledger, which is not pickled
+        return {**vars(self), "_base": None}  # it belongs to a ledger, which is not pickled
 
     @property
     def concentration(self) -> Floats:
@@ -107,7 +106,7 @@ class Dirichlet(Posterior):
         return self
 
     def _rows(self, words: ArrayLike | None) -> Floats:
-        """Return the concentrations of all words or of some, shape (words, K), C-contiguous."""
+        """Return the concentrations of all or some words, (words, K), C-contiguous."""
         index = np.arange(self.concentration.shape[1]) if words is None else np.asarray(words)
         rows = self.concentration.T if words is None else self.concentration.T[index]
         if not (rows > 0.0).all():
@@ -121,25 +120,25 @@ class Dirichlet(Posterior):
     def totals(self) -> Floats:
         """Return Σ_w Δ_kw of each topic, shape (K,).
 
-        Where all concentrations are multiples of 2^-20, learning `Columns` or `Counts` keeps the totals up to
-        date: a mini-batch of some thousand words need not add up a vocabulary of a million.
+        If all concentrations are multiples of 2^-20, learning `Columns` or `Counts` updates the totals: a
+        mini-batch of some thousand words need not sum over a vocabulary of a million.
         """
         if self._totals is None:
             (table,) = self._tables
-            concentration = table.array.T  # reading it makes what is in the ledger
+            concentration = table.array.T  # reading it applies the updates
             if self._base is not None and (table.ledger[1] or self._some):
                 totals = self._base + table.ledger[2:]
             else:
                 totals = concentration.sum(axis=1)
                 self._exact = _on_grid(concentration.T)
-            totals.flags.writeable = False  # every caller gets this array
+            totals.flags.writeable = False  # all callers share this array
             self._totals = totals
         return self._totals
 
     def near(self, words: NDArray[np.int64], n_words: int = 0, eta: float = 0.0) -> Self:
-        """Return the Dirichlet of some words alone, with the totals of all: what a local step needs.
+        """Return the Dirichlet restricted to some words, with the totals of all, for a local step.
 
-        If there are to be more than W words, n_words of them, the new ones have concentration `eta`.
+        If n_words > W, the new words have concentration `eta`.
 
         >>> Dirichlet([[1, 2, 4]]).near(np.array([2])).mean()
         array([[0.57142857]])
@@ -186,8 +185,8 @@ class Dirichlet(Posterior):
 
 
 def _on_grid(rows: Floats) -> bool:
-    """Return whether all entries of a (W, K) array are multiples of GRID, and their sums exact."""
-    for start in range(0, len(rows), 4096):  # in pieces that stay in the cache
+    """Return whether all entries of a (W, K) array are multiples of GRID with exact sums."""
+    for start in range(0, len(rows), 4096):  # pieces that stay in the cache
         scaled = rows[start : start + 4096] * (1.0 / GRID)
         if (np.rint(scaled) != scaled).any():
             return False
@@ -197,9 +196,9 @@ def _on_grid(rows: Floats) -> bool:
 def dirichlet_kl(a: Floats, b: Floats) -> Floats:
     """Return KL(Dir(a[:, k]) || Dir(b[:, k])) of each column k."""
     kl: Floats = _divergence(a, b).sum(axis=0) - _divergence(a.sum(axis=0), b.sum(axis=0))
-    return np.maximum(kl, 0.0)  # below zero by rounding only
+    return np.maximum(kl, 0.0)  # negative only by rounding
 
 
 def _divergence(a: Floats, b: Floats) -> Floats:
-    """Return the Bregman divergence of log-gamma: exactly zero where b = a."""
+    """Return the Bregman divergence of log-gamma; it is exactly zero if b = a."""
     return log_gamma(b) - log_gamma(a) - digamma(a) * (b - a)

@@ -1,4 +1,4 @@
-"""Gaussian posteriors of the weights of many tasks."""
+"""Gaussian posteriors of the weights of several tasks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Structure = Literal["full", "diagonal", "isotropic"]
 
 
 class Gaussian(Posterior):
-    """Normal distributions of T weight vectors of D numbers, one for each task.
+    """Normal distributions of T weight vectors of length D, one per task.
 
     Parameters
     ----------
     shift : array of shape (T, D)
         h = Σ⁻¹μ.
     precision : array of shape (T, D, D), (T, D) or (T,)
-        P = Σ⁻¹; its shape says whether the structure is full, diagonal or isotropic. A full precision must be
-        exactly symmetric, and stays so.
+        P = Σ⁻¹. Its shape gives the structure: full, diagonal or isotropic. A full precision must be exactly
+        symmetric, and stays so.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Gaussian(Posterior):
     """
 
     names = ("shift", "precision")
-    _known: tuple[Floats, Floats] | None = None  # the moments, once they are asked for
+    _known: tuple[Floats, Floats] | None = None  # the moments, computed on demand
 
     def __init__(self, shift: ArrayLike, precision: ArrayLike) -> None:
         h, p = finite("shift", shift), finite("precision", precision)
@@ -78,10 +78,10 @@ class Gaussian(Posterior):
         scale : float
             Standard deviation v of a weight.
         bias_scale : float
-            Standard deviation v_b of a number added to all weights: a bias, where features sum to one as
-            topic proportions do. Needs the full structure.
+            Standard deviation v_b of a number added to all weights. It acts as a bias if features sum to one,
+            as topic proportions do. Needs the full structure.
         structure : {"full", "diagonal", "isotropic"}
-            What the posterior can express of the covariance within a task.
+            The form of the covariance within a task.
 
         Examples
         --------
@@ -93,7 +93,7 @@ class Gaussian(Posterior):
         if not 0.0 <= bias < np.inf:
             raise ValueError(f"bias_scale is {bias_scale}; it must be finite")
         if bias and structure != "full":
-            raise ValueError(f"bias_scale makes weights covary: it needs structure 'full', not {structure!r}")
+            raise ValueError(f"bias_scale correlates weights: it needs structure 'full', not {structure!r}")
         value: ArrayLike = 1.0 / weight
         if structure == "full":
             shape: tuple[int, ...] = (n_tasks, dim, dim)
@@ -131,7 +131,7 @@ class Gaussian(Posterior):
         return f"<Gaussian: {n_tasks} tasks, {dim} dimensions, {self.structure}>"
 
     def extended(self, prior: Self) -> Self:
-        """Grow to the size of `prior`: new tasks and new dimensions are as in the prior.
+        """Extend to the size of `prior`; new tasks and dimensions are as in the prior.
 
         Examples
         --------
@@ -143,15 +143,15 @@ class Gaussian(Posterior):
         dim = self.shift.shape[1]
         if self.structure == "full" and result.precision[:, :dim, dim:].any():
             raise ValueError(
-                f"the prior makes new dimensions covary with the first {dim}, whose posterior would not stay "
-                "as it is; use bias_scale=0 where dimensions are to be added"
+                f"the prior correlates new dimensions with the first {dim}, whose posterior would change; "
+                "use bias_scale=0 if dimensions will be added"
             )
         return result
 
     def continued(self, prior: Self, source: NDArray[np.int64], sign: Floats) -> Self:
-        """Return `prior` where task t goes on as task source[t] of this one, with its sign; -1: as it is.
+        """Return `prior` in which task t continues task source[t] of this one, with its sign (-1: unchanged).
 
-        Dimensions that only `prior` has stay as they are there.
+        Dimensions that only `prior` has stay unchanged.
 
         Examples
         --------
@@ -171,7 +171,7 @@ class Gaussian(Posterior):
         return self.unchecked(shift, precision, own=True)
 
     def near(self, dimensions: NDArray[np.int64]) -> Self:
-        """Return the Gaussian of different dimensions alone, of a diagonal one: what a local step needs.
+        """Return a diagonal Gaussian restricted to some dimensions, for a local step.
 
         >>> Gaussian([[1.0, 2.0, 4.0]], [[1.0, 1.0, 2.0]]).near(np.array([2])).mean()
         array([[2.]])
@@ -204,9 +204,9 @@ class Gaussian(Posterior):
         return precision
 
     def moments(self, *, n_threads: int = 1) -> tuple[Floats, Floats]:
-        """Return the mean μ (T, D) and the covariance Σ in the shape of `precision`: both for one price.
+        """Return the mean μ (T, D) and the covariance Σ in the shape of `precision`, computed together.
 
-        Those of the full structure are computed once, and read-only.
+        With the full structure they are computed once, and read-only.
         """
         if self.structure != "full":
             return self.new_moments()
@@ -217,7 +217,7 @@ class Gaussian(Posterior):
         return self._known
 
     def new_moments(self, *, n_threads: int = 1) -> tuple[Floats, Floats]:
-        """Return the same in arrays that are the caller's."""
+        """Return the same in writeable arrays."""
         if self.structure != "full":
             return self.mean(), np.divide(1.0, self.precision, order="F")
         shift, precision = (np.ascontiguousarray(table.array) for table in self._tables)
@@ -238,7 +238,7 @@ class Gaussian(Posterior):
         return self.moments(n_threads=n_threads)[1]
 
     def variance(self, dimensions: NDArray[np.int64] | None = None, *, n_threads: int = 1) -> Floats:
-        """Return the variance of each weight, or of those of different dimensions: (T, D), any structure."""
+        """Return the variance of each weight, or of some dimensions, (T, D), for any structure."""
         if self.structure == "diagonal" and dimensions is not None:
             return np.divide(1.0, self._tables[1].array.take(dimensions, axis=0).T, order="F")
         covariance = self.covariance(n_threads=n_threads)
@@ -286,11 +286,11 @@ class Gaussian(Posterior):
             ratio = other._scalars() / self._scalars()
             d = self.mean() - other.mean()
             kl = (ratio - 1.0 - log(ratio) + other._scalars() * d * d).sum(axis=1)
-        return np.maximum(0.5 * kl, 0.0)  # below zero by rounding only
+        return np.maximum(0.5 * kl, 0.0)  # negative only by rounding
 
 
 def _require_factors(failed: NDArray[np.int64]) -> None:
-    """Raise a ValueError that names the first matrix that could not be factored: -1 where it could."""
+    """Raise a ValueError that names the first matrix that could not be factored (-1: it could)."""
     if (failed >= 0).any():
         task = np.argmax(failed >= 0)
         raise ValueError(

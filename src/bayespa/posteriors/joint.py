@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Joint(dict[str, Any]):
-    """Independent posteriors under one name each, with the arithmetic of one posterior.
+    """Independent posteriors with a name each, and the arithmetic of one posterior.
 
-    A dictionary that nobody changes: ``Joint(posterior, topics=other)`` has another part.
+    An immutable dictionary: ``Joint(posterior, topics=other)`` replaces a part.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Joint(dict[str, Any]):
         return self.changed(minus=statistics)
 
     def changed(self, plus: Joint | None = None, minus: Joint | None = None) -> Self:
-        """Return self - minus + plus, in the parts that these have."""
+        """Return self - minus + plus, in the parts that they have."""
         added, taken = plus or Joint(), minus or Joint()
         names = {**taken, **added}
         return type(self)(self, **{n: self[n].changed(added.get(n), taken.get(n)) for n in names})
@@ -52,20 +52,20 @@ class Joint(dict[str, Any]):
         return self._each("discounted", rho, prior)
 
     def merge(self, other: Self, prior: Self) -> Self:
-        """Join two learners: self + other - prior, in every part."""
+        """Merge two learners: self + other - prior, in every part."""
         return self._each("merge", other, prior)
 
     def extended(self, prior: Self) -> Self:
-        """Grow every part to the size it has in `prior`."""
+        """Extend every part to its size in `prior`."""
         return self._each("extended", prior)
 
     def to_arrays(self) -> dict[str, Floats]:
-        """Return all natural parameters, by ``part.array``."""
+        """Return all natural parameters, with names ``part.array``."""
         return {f"{name}.{key}": a for name, part in self.items() for key, a in part.to_arrays().items()}
 
     @classmethod
     def from_arrays(cls, types: Mapping[str, type[Posterior]], arrays: Mapping[str, Floats]) -> Self:
-        """Make the parts, each of the type that `types` says, of what `to_arrays` returned."""
+        """Restore the parts, with the given types, from what `to_arrays` returned."""
         return cls(
             **{
                 name: kind.from_arrays(

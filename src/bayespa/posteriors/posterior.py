@@ -1,4 +1,4 @@
-"""What all posteriors share: arrays of natural parameters, and arithmetic on them."""
+"""Base class of posteriors: arrays of natural parameters, and arithmetic on them."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Floats = NDArray[np.float64]
-GRID = 2.0**-20  # sums of multiples of it are exact up to 2^33, in any order
+GRID = 2.0**-20  # sums of its multiples are exact up to 2^33, in any order
 
 
 P = TypeVar("P", bound="Sums")
 
 
 class Piece(ABC):
-    """Statistics of some different columns (u,) of a posterior only."""
+    """Statistics of only some columns (u,) of a posterior."""
 
     columns: NDArray[np.int64]
 
     @abstractmethod
     def near(self) -> Self:
-        """Return the same for a posterior that has these columns only."""
+        """Return the same for a posterior that has only these columns."""
 
     @abstractmethod
     def updates(self, posterior: Sums, sign: float) -> list[Update]:
-        """Return what adding these statistics to a posterior does to each of its tables."""
+        """Return the updates of the tables of a posterior."""
 
 
 @dataclass(frozen=True)
 class Columns(Piece, Generic[P]):
-    """Statistics of some columns of a posterior only: a mini-batch knows few words of a large vocabulary.
+    """Statistics of only some columns of a posterior: a mini-batch has few words of a large vocabulary.
 
     Parameters
     ----------
@@ -63,26 +63,26 @@ class Columns(Piece, Generic[P]):
     part: P
 
     def near(self) -> Columns[P]:
-        """Return the same for a posterior that has these columns only."""
+        """Return the same for a posterior that has only these columns."""
         return Columns(np.arange(len(self.columns)), self.part)
 
     def updates(self, posterior: Sums, sign: float) -> list[Update]:
-        """Return what adding these statistics does to each table, if all have room for them."""
+        """Return the updates of the tables, after checking that the columns fit."""
         posterior._require_same_type(self.part)
         shapes = [table.shape for table in posterior._tables]
         for name, a, b in zip(posterior.names, shapes, self.part._tables, strict=True):
             if len(a) < 2 or a != shapes[0] or b.shape != (len(self.columns), *a[1:]):
                 raise ValueError(
-                    f"{name} of shape {b.shape[::-1]} cannot go to {len(self.columns)} columns of one of "
-                    f"shape {a[::-1]}; columns are the last axis of arrays that all have one shape, as in a "
-                    "Dirichlet or a diagonal Gaussian"
+                    f"{name} of shape {b.shape[::-1]} does not fit {len(self.columns)} columns of shape "
+                    f"{a[::-1]}; columns are the last axis of arrays of equal shape, as in a Dirichlet or a "
+                    "diagonal Gaussian"
                 )
         add = partial(_native.add_rows, rows=self.columns, sign=sign, grid=GRID)
         return [partial(add, part=np.ascontiguousarray(table.array)) for table in self.part._tables]
 
 
 class Sums(ABC):
-    """Arrays that add, under names. A value: every operation makes another one, and none changes.
+    """Named arrays that add. Immutable: every operation makes a new posterior.
 
     ``+`` and ``-`` take the same type, `Columns` of it, or a list of `Columns`; ``*`` takes a number. ``==``
     compares every number exactly.
@@ -94,18 +94,18 @@ class Sums(ABC):
 
     @abstractmethod
     def __init__(self, **arrays: ArrayLike) -> None:
-        """Check and keep the arrays called `names`."""
+        """Check and store the arrays called `names`."""
 
     @classmethod
     def unchecked(cls, *arrays: Floats, own: bool = False) -> Self:
-        """Make a posterior of arrays that need no check; see `Table` for `own`."""
+        """Make a posterior from arrays that need no check; `own` is that of `Table`."""
         posterior = cls.__new__(cls)
         posterior._keep(*arrays, own=own)
         return posterior
 
     def _keep(self, *arrays: Floats, own: bool = False) -> None:
         turned = [a.T for a in arrays] if self._feature_major else arrays
-        # What shares one value, as a prior does, stays so.
+        # Arrays that share one value, as in a prior, stay so.
         kept = [a if a.flags.c_contiguous or not any(a.strides) else np.array(a, order="C") for a in turned]
         self._tables = tuple(
             Table(k, own=(own or k is not t) and k.flags.writeable) for k, t in zip(kept, turned, strict=True)
@@ -133,7 +133,7 @@ class Sums(ABC):
         return self.changed(minus=other)
 
     def changed(self, plus: Any = None, minus: Any = None) -> Self:
-        """Return self - minus + plus: a mini-batch that is learned, and what it taught before."""
+        """Return self - minus + plus: learn a mini-batch, and subtract what it taught before."""
         changes = [(sign, other) for sign, other in ((-1.0, minus), (1.0, plus)) if other is not None]
         if all(isinstance(other, Piece | list) for _, other in changes):
             pieces = [(s, p) for s, other in changes for p in (other if isinstance(other, list) else [other])]
@@ -156,7 +156,7 @@ class Sums(ABC):
         return result
 
     def _follows(self, before: Self) -> None:  # noqa: B027  # most keep nothing but the tables
-        """Take over what is known of the posterior before, whose columns were changed."""
+        """Reuse what is known about the posterior before, of which some columns changed."""
 
     def __mul__(self, factor: float) -> Self:
         return self.unchecked(*(np.multiply(a, factor) for a in self._arrays), own=True)
@@ -169,7 +169,7 @@ class Sums(ABC):
         return all(map(np.array_equal, self._arrays, other._arrays))
 
     def _matching(self, other: Any) -> tuple[Floats, ...]:
-        """Return the arrays of another one, if they are of this one's type and shapes."""
+        """Return the arrays of another posterior of the same type and shapes."""
         self._require_same_type(other)
         arrays: tuple[Floats, ...] = other._settled()
         for name, table, b in zip(self.names, self._tables, arrays, strict=True):
@@ -177,7 +177,7 @@ class Sums(ABC):
             if shape != b.shape:
                 raise ValueError(
                     f"{name} has shape {shape} in one {type(self).__name__} and {b.shape} in the other; "
-                    "use one structure, and extended(prior) to make room"
+                    "use the same structure, and extended(prior) to grow"
                 )
         return arrays
 
@@ -199,11 +199,11 @@ class Sums(ABC):
             raise ValueError(f"rho is {rho}; it must lie between 0 (forget all) and 1 (keep all)")
         arrays = [np.multiply(a, rho) for a in self._arrays]
         for a, b in zip(arrays, self._matching(prior), strict=True):
-            a += b * (1.0 - rho)  # no cancellation, so what was proper stays so
+            a += b * (1.0 - rho)  # no cancellation, so the result stays proper
         return self.unchecked(*arrays, own=True)
 
     def merge(self, other: Self, prior: Self) -> Self:
-        """Join what two learners made of one prior: self + other - prior, the common ancestor counted once.
+        """Merge two learners with a common prior: self + other - prior, so that the ancestor counts once.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class Sums(ABC):
         return self + other - prior
 
     def extended(self, prior: Self) -> Self:
-        """Grow to the size of `prior`: this posterior where it has entries, the prior elsewhere.
+        """Extend to the size of `prior`: this posterior where it has entries, the prior elsewhere.
 
         Examples
         --------
@@ -249,17 +249,17 @@ class Sums(ABC):
         return all(len(a) == len(b) and a[0] <= b[0] and a[1:] == b[1:] for a, b in shapes)
 
     def _grew(self, before: Self, prior: Self) -> None:  # noqa: B027  # most keep nothing but the tables
-        """Take over what is known of the posterior before, which has got the last columns of the prior."""
+        """Reuse what is known about the posterior before, which got the last columns of the prior."""
 
     # Files
 
     def to_arrays(self) -> dict[str, Floats]:
-        """Return the natural parameters by name: all that a file has to keep. They are read-only."""
+        """Return the natural parameters by name, read-only: all that a file stores."""
         return dict(zip(self.names, self._arrays, strict=True))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, ArrayLike]) -> Self:
-        """Make a posterior of what `to_arrays` returned, checking it like any input.
+        """Restore a posterior from what `to_arrays` returned, and check it.
 
         Examples
         --------
@@ -274,7 +274,7 @@ class Sums(ABC):
 
 
 class Posterior(Sums):
-    """Natural parameters of distributions: what Gaussian, Dirichlet and others have in common."""
+    """Natural parameters of distributions: the base of Gaussian, Dirichlet and others."""
 
     @abstractmethod
     def require_proper(self) -> Self:
@@ -286,7 +286,7 @@ class Posterior(Sums):
 
 
 class Tally(Sums):
-    """How often something was seen, in rows of columns: sums that are no distribution.
+    """Counts in rows and columns: sums that are not a distribution.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ IMPROPER = "add statistics to a prior, and subtract only what was added before"
 
 
 def finite(name: str, value: ArrayLike) -> Floats:
-    """Return `value` as float64, if it holds real and finite numbers only."""
+    """Return `value` as float64, if all its numbers are real and finite."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")

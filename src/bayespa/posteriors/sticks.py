@@ -1,4 +1,4 @@
-"""Beta posteriors of the sticks that the topics of a hierarchical Dirichlet process are broken from."""
+"""Beta posteriors of the sticks of a hierarchical Dirichlet process, which give topics their shares."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Sticks(Posterior):
-    """Beta distributions of the K sticks that topics' shares are broken from: π_k = π̄_k Π_{j<k} (1 - π̄_j).
+    """Beta distributions of K sticks, which give topics their shares: π_k = π̄_k Π_{j<k} (1 - π̄_j).
 
     Parameters
     ----------
     u, v : arrays of shape (K,)
-        π̄_k ~ Beta(u_k, v_k): u counts what took stick k, v what went on to later sticks.
+        π̄_k ~ Beta(u_k, v_k): u counts what stick k took, v what went on to later sticks.
 
     Examples
     --------
@@ -85,11 +85,11 @@ class Sticks(Posterior):
         return self._left()[:-1] * self.u / (self.u + self.v)
 
     def remaining(self) -> float:
-        """Return E[1 - Σ_k π_k], the share of the topics that have no stick yet."""
+        """Return E[1 - Σ_k π_k], the share of topics without a stick."""
         return float(self._left()[-1])
 
     def _left(self) -> Floats:
-        """Return the expected share left before each stick, and after the last: (K + 1,)."""
+        """Return the expected share left before each stick and after the last, (K + 1,)."""
         self.require_proper()
         return np.cumprod(np.concatenate([[1.0], self.v / (self.u + self.v)]))
 

@@ -1,4 +1,4 @@
-"""Arrays as values: changed rows make another table, in the memory of the first if nobody holds that."""
+"""Immutable arrays: changing rows makes another table, in the same memory if nobody holds the first."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Places = NDArray[np.int64]
 
 
 class Update(Protocol):
-    """A change of an array that is made once: repeated with the same ledger and turn, it does nothing."""
+    """A change that takes effect once: repeated with the same ledger and turn, it does nothing."""
 
     def __call__(self, *, a: Floats, ledger: Floats, turn: int) -> None:
-        """Make the change of `a`, in one step that no exception can cut: see `reference.linalg.add_rows`."""
+        """Change `a`, in one step that no exception can interrupt: see `reference.linalg.add_rows`."""
 
 
 class Table:
     """An array that never changes; `changed` makes the next one.
 
-    A mini-batch changes some thousand rows of a table that may have millions, so the next table takes over
-    the memory of this one, unless somebody still holds this one or one of its arrays: then it is copied.
-    Whoever holds a table therefore has a value, in any thread. Updates are made when the next table is first
-    read. Each is made once, whatever exception cuts the reading short. A table that has `grown` has room for
-    more rows, which nobody before it reads: it grows on without a copy.
+    A mini-batch changes some thousand rows of a table that may have millions. So the next table takes over
+    the memory of this one; if somebody still holds this one or one of its arrays, it is copied. Hence a table
+    that you hold never changes, in any thread. Updates are applied when the next table is first read. Each is
+    applied once, even if an exception interrupts the reading. A `grown` table has room for more rows, which
+    older tables do not read, so it can grow again without a copy.
 
     Parameters
     ----------
     array : C-contiguous array of at least one axis
     own : bool
-        Whether the array is in no other hands, so that the next table may write into it.
+        Whether nothing else refers to the array, so that the next table may write into it.
 
     Examples
     --------
@@ -63,11 +63,11 @@ class Table:
 
     def __init__(self, array: Floats, *, own: bool = False) -> None:
         self._array = array
-        self._right = [True] if own else []  # to hand the memory on: one next table may have it
-        self._before: Callable[[], Table | None] = _nobody  # whose memory it is
-        self._room = array  # the memory, of which the array is the first rows
-        self._sharing: Callable[[], Table | None] = _nobody  # who else reads it: what it has grown from
-        self._updates: Sequence[Update] = ()  # yet to be made
+        self._right = [True] if own else []  # to hand the memory on: only one next table may have it
+        self._before: Callable[[], Table | None] = _nobody  # the table that had the memory
+        self._room = array  # the memory; the array is its first rows
+        self._sharing: Callable[[], Table | None] = _nobody  # the table it has grown from
+        self._updates: Sequence[Update] = ()  # not yet applied
         self.ledger: Floats = _NO_LEDGER  # of the updates that made it, once it was read: see `new_ledger`
         self._lock = threading.Lock()
 
@@ -83,7 +83,7 @@ class Table:
         return after
 
     def grown(self, rows: Floats) -> Table:
-        """Return the table with more rows (m, ...) behind its own.
+        """Return the table with more rows (m, ...) at the end.
 
         >>> Table(np.ones((1, 2))).grown(np.zeros((1, 2))).array
         array([[1., 1.],
@@ -101,22 +101,22 @@ class Table:
         return after
 
     def _gives_memory(self) -> bool:
-        """Whether one who asks may have the memory: the first who does."""
+        """Return whether the caller may have the memory: only the first one."""
         try:
-            self._right.pop()  # in one step, if two threads try
+            self._right.pop()  # atomic, if two threads try
         except IndexError:
             return False
         return True
 
     def _readers(self) -> Callable[[], Table | None]:
-        """Return who tells whether somebody still reads the memory of this table."""
+        """Return a function that tells whether somebody still reads the memory of this table."""
         own, others = weakref.ref(self), self._sharing
         return own if others is _nobody else lambda: own() or others()
 
     def with_rows(self, rows: Places, values: Floats, cleared: Places | None = None) -> Table:
-        """Return the table with other values (u, ...) in different rows (u,); others lose some columns."""
+        """Return the table with new values (u, ...) in some rows (u,); pieces of it lose some columns."""
 
-        def write(*, a: Floats, ledger: Floats, turn: int) -> None:  # may be repeated: all values are new
+        def write(*, a: Floats, ledger: Floats, turn: int) -> None:  # may be repeated: it overwrites
             if cleared is not None:
                 a[:, cleared] = 0.0
             a[rows] = values
@@ -124,7 +124,7 @@ class Table:
         return self.changed([write])
 
     def settle(self) -> Floats:
-        """Make the updates now; return the memory, which is to be neither changed nor kept."""
+        """Apply the updates now; return the memory, which the caller must neither change nor keep."""
         if self._updates:
             with self._lock:
                 if self._before() is not None:
@@ -138,7 +138,7 @@ class Table:
 
     @property
     def array(self) -> Floats:
-        """The array, read-only. Whoever holds it, or a part of it, holds the table."""
+        """The array, read-only. Holding it, or a part of it, holds the table."""
         return np.asarray(self)
 
     @property
@@ -166,8 +166,8 @@ _NO_LEDGER = new_ledger(0)
 
 
 def _nobody() -> None:
-    """Return nobody: that is who holds the table before, when its memory was copied."""
+    """Return None: nobody holds the table before, because its memory was copied."""
 
 
 def _owned(array: Floats) -> Table:
-    return Table(array, own=array.flags.writeable)  # what several processes share is not
+    return Table(array, own=array.flags.writeable)  # memory that several processes share is not writeable

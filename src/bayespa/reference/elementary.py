@@ -1,7 +1,7 @@
 """Twin of native/elementary.h: exp, log, digamma and log-gamma from + - * / alone.
 
-The functions take and return arrays of any shape: float64, or float32 where the name ends in 32. What they
-promise in accuracy and at the ends of their range is said in the header.
+The functions take and return arrays of any shape: float64, or float32 if the name ends in 32. The header
+states their accuracy and limits.
 """
 
 from typing import Any

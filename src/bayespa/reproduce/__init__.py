@@ -1,7 +1,7 @@
-"""The paper's figures and tables, run again: ``bayespa reproduce figure-1``, and so on.
+"""The paper's figures and tables: ``bayespa reproduce figure-1``, and so on.
 
-A figure is a list of cells (a method, its settings, a data set, a seed), each of which is run once and kept
-on disk; a drawing, a table and claims are made of the finished runs.
+A figure is a list of cells (a method, its settings, a data set, a seed). Each is run once and kept on disk. A
+drawing, a table and claims are made from the finished runs.
 """
 
 from bayespa.reproduce.figure_1 import FIGURE_1

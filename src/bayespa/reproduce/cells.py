@@ -1,4 +1,4 @@
-"""Cells: the runs that a figure or table consists of, described as data, and what comes out of them."""
+"""Cells: the runs of a figure or table, described as data, and their results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import sklearn
 import bayespa
 from bayespa import _native
 
-SHOW = {"cli", "inspect", "reproduce"}  # parts of the package that show what others compute,
-RUN = {"data.py", "methods.py", "regret.py", "trial.py"}  # but for these of the last
+SHOW = {"cli", "inspect", "reproduce"}  # packages that only show results,
+RUN = {"data.py", "methods.py", "regret.py", "trial.py"}  # except these files of the last
 
 
 @lru_cache(maxsize=1)
 def code() -> str:
-    """Return a digest of all code that results come from: a run of other code is not taken for one of this.
+    """Return a digest of all code behind the results, so that runs of other code are not reused.
 
     >>> len(code())
     64
@@ -45,16 +45,16 @@ class Cell:
     method, data : str
         Names in `bayespa.reproduce.methods.METHODS` and `bayespa.reproduce.data.LOADERS`.
     settings : mapping
-        Parameters of the estimator that differ from its own.
+        Parameters that differ from the estimator's defaults.
     seed : int
     passes : int
         Passes over the training documents, at most.
     tries : tuple of float
-        Passes after which the model is tried on the test documents; it always is at the end.
+        Passes after which the model is evaluated; it always is at the end.
     tol : float
-        Stop when the objective of a pass differs by less than this, relatively, from that of the one before.
+        Stop when the objective of a pass changes by less than this, relative to the pass before.
     documents : int, optional
-        Use only so many of the training documents.
+        Largest number of training documents.
     """
 
     method: str
@@ -68,7 +68,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Say who this cell is: the same description and the same code give the same key.
+        """Return the key of this cell: the same description and the same code give the same key.
 
         >>> one, other = (Cell("paMedLDA", "sample", {"n_topics": 5}, seed=seed) for seed in (0, 1))
         >>> one.key == Cell("paMedLDA", "sample", {"n_topics": 5}, seed=0).key, one.key == other.key
@@ -79,10 +79,10 @@ class Cell:
 
     @property
     def work(self) -> float:
-        """How long this may take, relative to other cells: for guesses of the time left."""
+        """The expected time, relative to other cells, to estimate the time left."""
         one_vs_rest = 20.0 if self.settings.get("multi_class") == "ovr" else 1.0
         sweeps = self.settings.get("n_sweeps", 4) * self.settings.get("n_iterations", 1)
-        small = 1.0 + 200.0 / (self.settings.get("batch_size") or 1e9)  # a mini-batch has costs of its own
+        small = 1.0 + 200.0 / (self.settings.get("batch_size") or 1e9)  # a mini-batch has a fixed cost
         tried = 3.0 * (1.0 + len(self.tries))
         topics = self.settings.get("n_topics", 40)
         return float((self.passes * (2.0 + sweeps) * small + tried) * topics * one_vs_rest)
@@ -90,11 +90,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Point:
-    """A model on its way: what it had read, how long it took, and how good it was on the test documents."""
+    """A point of a run: passes, time, and the score on the test documents."""
 
     passes: float
-    seconds: float  # CPU time of learning, without that of trying
-    score: float  # accuracy, or the F1 of many labels
+    seconds: float  # CPU time of learning, without evaluation
+    score: float  # accuracy, or F1 of several labels
     n_topics: int
     objective: float  # of the pass, per document
 
@@ -113,15 +113,15 @@ class Run:
 
     @property
     def best(self) -> float:
-        """The best score on the way."""
+        """The best score of the run."""
         return max(point.score for point in self.points)
 
     def at(self, passes: float) -> Point:
-        """Return the model after so many passes, or the finished one if it ended sooner."""
+        """Return the point after so many passes, or the last one."""
         return next((point for point in self.points if point.passes >= passes - 1e-9), self.last)
 
     def first(self, score: float) -> Point:
-        """Return the first model that reached a score; if none did, one that took for ever."""
+        """Return the first point that reached a score; if none did, one with infinite time."""
         never = Point(math.inf, math.inf, score, 0, math.nan)
         return next((point for point in self.points if point.score >= score), never)
 

@@ -1,4 +1,4 @@
-"""What the paper says, what was measured, and whether that is so: by rules, not by looking."""
+"""What the paper claims, what we measured, and verdicts by rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ORDER = 8.0  # times as fast is "about one order of magnitude"
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper beside our numbers."""
+    """A claim of the paper with our numbers."""
 
     paper: str
     ours: str
@@ -19,7 +19,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Say in words whether the claim holds.
+        """Return the verdict in words.
 
         >>> Claim("", "", True).verdict
         'holds'

@@ -1,4 +1,4 @@
-"""What the figures share; needs matplotlib (``pip install 'bayespa[plot]'``)."""
+"""Shared by the figures; needs matplotlib (``pip install 'bayespa[plot]'``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-# Chosen by Okabe and Ito for all eyes.
+# Chosen by Okabe and Ito, also for colour-blind readers.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vP*"
 

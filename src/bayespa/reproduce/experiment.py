@@ -1,4 +1,4 @@
-"""What a figure or table of the paper consists of: its cells, a drawing, numbers, and claims."""
+"""A figure or table of the paper: its cells, a drawing, numbers, and claims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONLINE = [family[0] for family in FAMILIES]  # the paper's own methods stand fir
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is to be run: in full on the published corpora, or quickly on the sample in the package."""
+    """How much to run: everything on the published corpora, or a small version on the sample."""
 
     quick: bool = False
     preset: Preset = "ours"

@@ -1,4 +1,4 @@
-"""The methods that the paper compares, by its names for them; to add one is to add a line."""
+"""The methods that the paper compares, by their names in the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running many cells, on several processors, and going on where an earlier program was stopped."""
+"""Run many cells, on several processors, and continue where an earlier program was stopped."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def finish(
     ----------
     cells : sequence of Cell
     store : Store
-        Keeps every run as soon as it is finished.
+        Stores every run as soon as it is finished.
     data_home : Path, optional
         The folder of the published corpora.
     jobs : int
-        Cells that run at the same time, each in a process of its own.
+        Cells that run at the same time, each in its own process.
     progress : callable
         Gets a line of text for every finished cell.
     """

@@ -1,4 +1,4 @@
-"""Finished runs, to be looked at together: those of a method, and how much they differ from seed to seed."""
+"""Finished runs, selected by method and settings, and their spread over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished cells on disk, one line each: what was written stays, whatever happens to the program."""
+"""Finished cells on disk, one per line; lines are only added."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Store:
     Parameters
     ----------
     path : Path
-        A file of JSON lines. A last line without its end, left by a program that was killed, is cut off.
+        A file of JSON lines. An incomplete last line, left by a killed program, is removed.
 
     Examples
     --------

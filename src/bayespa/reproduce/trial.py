@@ -1,4 +1,4 @@
-"""Running a cell: learning, with the clock stopped while the model is tried on the test documents."""
+"""Run a cell: learn, and stop the clock while the model is evaluated on the test documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SVM_COST = 10.0  # 1 is worse for spLDA on held-out training messages of 20 News
 
 
 def run(cell: Cell, data_home: Path | None = None) -> Run:
-    """Train the method of a cell, and try it on the way."""
+    """Train the method of a cell, and evaluate it on the way."""
     if cell.method in regret.RULES:
         return regret.run(cell, data_home)
     data, method = load(cell.data, data_home, cell.documents), METHODS[cell.method]
@@ -30,7 +30,7 @@ def run(cell: Cell, data_home: Path | None = None) -> Run:
 
 
 class Watch:
-    """Called after every mini-batch: tries the model when it is time, and stops it when it has converged."""
+    """Called after every mini-batch: evaluates the model when due, and stops it when it has converged."""
 
     def __init__(self, cell: Cell, method: Method, model: Any, data: Data) -> None:
         self.cell, self.method, self.model, self.data = cell, method, model, data

@@ -1,6 +1,6 @@
-"""Streams of brokers: Kafka, NATS JetStream and Redis, each a small class behind one interface.
+"""Streams of brokers: Kafka, NATS JetStream and Redis, with one interface.
 
-A fourth takes a file with a `BrokerSource` and a `BrokerSink`, and a line in `BROKERS`.
+To add another broker, write a file with a `BrokerSource` and a `BrokerSink`, and a line in `BROKERS`.
 """
 
 from bayespa.sources.broker import (

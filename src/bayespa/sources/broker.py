@@ -1,4 +1,4 @@
-"""What a broker has to offer: messages that say where their stream goes on, and a place for predictions."""
+"""The interface of brokers: messages with offsets, and a stream for predictions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Begin = Literal["saved", "first", "last"]
-PATIENCE = 30.0  # seconds, after which a broker that does not answer is an error
-POLL = 0.5  # seconds to wait for messages before somebody may say that it is enough
+PATIENCE = 30.0  # seconds until a broker that does not answer is an error
+POLL = 0.5  # seconds to wait for messages before checking for interrupts
 
 
 class Broker(NamedTuple):
-    """Where the classes of a broker are, what they import, and the part of bayespa that installs it."""
+    """The module of a broker, the package it imports, and the extra of bayespa that installs it."""
 
     module: str
     package: str
@@ -43,9 +43,9 @@ BROKERS = {
 
 @dataclass(frozen=True)
 class Address:
-    """A broker and one of its streams, as ``scheme://user:password@host:port/stream?option=value`` says.
+    """A broker and one of its streams: ``scheme://user:password@host:port/stream?option=value``.
 
-    The value of an option that begins with "@" is the name of the file that holds it: for passwords.
+    If the value of an option begins with "@", the rest names a file with the value, for passwords.
     """
 
     scheme: str
@@ -57,12 +57,12 @@ class Address:
 
     @property
     def name(self) -> str:
-        """The address without what is secret: how to call it in messages, and in model files."""
+        """The address without secrets, for messages and model files."""
         return f"{self.scheme}://{self.hosts}/{self.stream}"
 
     @classmethod
     def of(cls, url: str) -> Address:
-        """Take a URL apart.
+        """Parse a URL.
 
         >>> Address.of("kafka://me:secret@a:9092,b:9092/papers?security.protocol=ssl").name
         'kafka://a:9092,b:9092/papers'
@@ -87,14 +87,14 @@ class Address:
 
     @contextmanager
     def asked(self, *errors: type[Exception]) -> Iterator[None]:
-        """Turn errors of a broker's client, which know no address, into a ConnectionError that does."""
+        """Turn errors of a broker's client into a ConnectionError with the address."""
         try:
             yield
         except errors as error:
             raise ConnectionError(f"{self.name} does not answer: {error or type(error).__name__}") from error
 
     def require_options(self, *known: str) -> None:
-        """Raise a ValueError if there are options that a broker does not have."""
+        """Raise a ValueError if there are unknown options."""
         if unknown := sorted(set(self.options) - set(known)):
             raise ValueError(
                 f"{self.name} has no option {', '.join(unknown)}; there are {', '.join(known) or 'none'}"
@@ -102,20 +102,20 @@ class Address:
 
 
 def _secret(value: str) -> str:
-    """Return a value, or what the file holds that it names."""
+    """Return a value, or the content of the file that it names."""
     return Path(value[1:]).read_text(encoding="utf-8").strip() if value.startswith("@") else value
 
 
 class Message(NamedTuple):
     """One message of a stream."""
 
-    content: bytes | dict[bytes, bytes]  # a JSON object, or fields and their texts
-    name: str  # what to call it
-    offset: Any  # plain data: handed to `BrokerSource.seek`, the stream goes on behind this message
+    content: bytes | dict[bytes, bytes]  # a JSON object, or fields with their texts
+    name: str  # for messages
+    offset: Any  # plain data for `BrokerSource.seek`, to continue after this message
 
 
 class Connected(ABC):
-    """A stream of a broker, which somebody reads or writes until the block ends.
+    """A stream of a broker, open for reading or writing until the block ends.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Connected(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
 
     def __enter__(self) -> Self:
         return self
@@ -138,34 +138,34 @@ class Connected(ABC):
 
 
 class BrokerSource(Connected):
-    """A stream of messages that a broker keeps, from which any part can be read again."""
+    """A stream of messages that a broker keeps; any part of it can be read again."""
 
     @abstractmethod
     def seek(self, offset: Any) -> None:
-        """Go to behind the message that has this offset; it comes from a model file, and may be anything.
+        """Go to the position after the message with this offset, which comes from a model file.
 
-        A ValueError says that the broker no longer has what comes next: it would be missed in silence.
+        Raise a ValueError if the broker no longer has the next message, so that none is missed silently.
         """
 
     @abstractmethod
     def seek_end(self, end: Literal["first", "last"]) -> None:
-        """Go to before the first message that the broker has, or to behind the last."""
+        """Go to the position before the first message, or after the last."""
 
     @abstractmethod
     def read(self, seconds: float) -> list[Message]:
-        """Return the next messages; if there is none yet, wait for one up to so long, and return nothing.
+        """Return the next messages; if there are none, wait up to `seconds`, and return nothing.
 
-        Here and elsewhere, a broker that does not answer is an OSError.
+        If the broker does not answer, this raises an OSError.
         """
 
     @abstractmethod
     def at_end(self) -> bool:
-        """Return whether all messages were read that the broker has now."""
+        """Return whether all present messages were read."""
 
     def begin(self, begin: Begin, offsets: dict[str, Any]) -> None:
-        """Go to where a model, whose `TextModel.offsets` these are, has to go on reading.
+        """Go to the position for a model with these `TextModel.offsets`.
 
-        "saved" is behind what it has learned, or at the first message if that is none.
+        "saved" is after what it has learned, or at the first message if it has learned nothing.
         """
         if begin == "saved" and self.name in offsets:
             self.seek(offsets[self.name])
@@ -173,7 +173,7 @@ class BrokerSource(Connected):
             self.seek_end("last" if begin == "last" else "first")
 
     def lost(self, what: str) -> ValueError:
-        """Return an error that says why reading cannot go on where it should."""
+        """Return an error that says why reading cannot continue."""
         return ValueError(
             f"{self.name}: {what}, so documents may be missing; --from first goes on with the first message "
             "that there is, --from last with the next to come"
@@ -181,15 +181,15 @@ class BrokerSource(Connected):
 
 
 class BrokerSink(Connected):
-    """A stream of a broker to which predictions go."""
+    """A stream of a broker for predictions."""
 
     @abstractmethod
     def send(self, id: str, line: str) -> None:
-        """Send a prediction, a JSON object, of the document that is called `id`; see `flush`."""
+        """Send a prediction, a JSON object, for the document `id`; see `flush`."""
 
     @abstractmethod
     def flush(self) -> None:
-        """Wait until the broker has everything that was sent; if it does not take it, raise an OSError."""
+        """Wait until the broker has everything that was sent; if it refuses, raise an OSError."""
 
 
 def is_url(path: str) -> bool:
@@ -202,7 +202,7 @@ def is_url(path: str) -> bool:
 
 
 def open_source(url: str) -> BrokerSource:
-    """Connect to a stream that is to be read.
+    """Open a stream for reading.
 
     Parameters
     ----------
@@ -220,24 +220,23 @@ def open_source(url: str) -> BrokerSource:
 
 
 def open_sink(url: str) -> BrokerSink:
-    """Connect to a stream that predictions go to; see `open_source`."""
+    """Open a stream for predictions; see `open_source`."""
     return _open(url, "sink", BrokerSink)  # type: ignore[type-abstract]
 
 
 def _open(url: str, what: str, kind: type[T]) -> T:
-    """Make what the module of a broker calls `source` or `sink`."""
+    """Make the object `source` or `sink` of a broker's module."""
     scheme = url.partition("://")[0]
     if scheme not in BROKERS:
         raise ValueError(
-            f"{url!r} is no stream of a broker; it begins with one of {'://, '.join(BROKERS)}://"
+            f"{url!r} is not a stream of a broker; it must begin with one of {'://, '.join(BROKERS)}://"
         )
     address, broker = Address.of(url), BROKERS[scheme]
     try:
         importlib.import_module(broker.package)
     except ImportError as error:
         raise ImportError(
-            f"{scheme}:// is read by {broker.package}, which is not installed: pip install "
-            f"'bayespa[{broker.extra}]'"
+            f"{scheme}:// needs {broker.package}: pip install 'bayespa[{broker.extra}]'"
         ) from error
     made: T = getattr(importlib.import_module(broker.module), what)(address)
     return made
@@ -246,17 +245,17 @@ def _open(url: str, what: str, kind: type[T]) -> T:
 def read_stream(
     source: BrokerSource, fields: Fields, problems: Problems | None = None, *, drain: bool = False
 ) -> Iterator[Document]:
-    """Read documents, each with its offset, from where the source is; wait for more where it ends.
+    """Read documents with their offsets from the present position; wait for more at the end.
 
     Parameters
     ----------
     source : BrokerSource
     fields : Fields
-        Which fields of a message mean what.
+        The fields of a message.
     problems : Problems, optional
-        Takes messages that are malformed, which are left out. By default the first raises `MalformedInput`.
+        Collects malformed messages, which are left out. By default the first raises `MalformedInput`.
     drain : bool
-        Whether to end where the stream ends now.
+        Whether to stop at the present end of the stream.
     """
     while True:
         messages = source.read(POLL)
@@ -268,7 +267,7 @@ def read_stream(
 def documents_of(
     source: BrokerSource, messages: Iterable[Message], fields: Fields, problems: Problems | None = None
 ) -> Iterator[Document]:
-    """Yield the documents of messages that were read, each with its offset; see `read_stream`."""
+    """Yield the documents of messages, each with its offset; see `read_stream`."""
     for message in messages:
         try:
             document = _document(message, fields)
@@ -286,6 +285,6 @@ def _document(message: Message, fields: Fields) -> Document:
         return json_document(decode(message.content, "utf-8"), fields, message.name)
     texts = {decode(name, "utf-8"): decode(text, "utf-8") for name, text in message.content.items()}
     record: dict[str, object] = dict(texts)
-    if fields.label is not None:  # there is no null: who has no label has no such field
+    if fields.label is not None:  # there is no null: a message without this field has no label
         record[fields.label] = fields.typed(texts[fields.label]) if fields.label in texts else None
     return record_document(record, fields, message.name)

@@ -1,4 +1,4 @@
-"""Streams of NATS JetStream: an offset is the number of a message in its stream."""
+"""Streams of NATS JetStream; an offset is the number of a message in its stream."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nats.js.errors import NotFoundError
 from bayespa.sources.broker import PATIENCE, Address, BrokerSink, BrokerSource, Message
 
 T = TypeVar("T")
-_AT_ONCE = 128  # messages that are asked for together
-_PAUSE = 0.05  # seconds between questions for a message that is not there yet
+_AT_ONCE = 128  # messages requested together
+_PAUSE = 0.05  # seconds between requests for a message that does not exist yet
 
 
 class JetStreamConnection:
-    """A connection whose calls wait for their result."""
+    """A connection whose calls wait for their results."""
 
     def __init__(self, address: Address) -> None:
         address.require_options("password")
@@ -28,7 +28,7 @@ class JetStreamConnection:
         password = address.options.get("password", address.password)
         login = {} if address.user is None else {"user": address.user, "password": password}
 
-        async def silent(error: Exception) -> None:  # what fails is raised where it is asked for
+        async def silent(error: Exception) -> None:  # errors are raised by the calls
             return
 
         self._address = address
@@ -46,7 +46,7 @@ class JetStreamConnection:
             return self._loop.run_until_complete(call)
 
     def close(self) -> None:
-        """Leave the broker, or what is left of it."""
+        """Close the connection, or what is left of it."""
         with suppress(OSError):
             self.wait(self._nats.close())
         self._loop.run_until_complete(_cancel_all())
@@ -54,7 +54,7 @@ class JetStreamConnection:
 
 
 async def _cancel_all() -> None:
-    """End what a client has left running."""
+    """Stop the tasks that a client has left running."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -62,7 +62,7 @@ async def _cancel_all() -> None:
 
 
 class JetStreamSource(BrokerSource):
-    """A stream, of which messages are asked for by their numbers: no consumer is left behind."""
+    """A stream, whose messages are requested by number: no consumer is left behind."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -75,16 +75,16 @@ class JetStreamSource(BrokerSource):
         return state.first_seq, state.last_seq
 
     def seek(self, offset: Any) -> None:
-        """Go to behind the message of this number."""
+        """Go to the position after the message with this number."""
         if type(offset) is not int or offset < 0:
-            raise ValueError(f"{self.name}: {offset!r} is no number of a message")
+            raise ValueError(f"{self.name}: {offset!r} is not the number of a message")
         first, last = self._ends()
         if not first - 1 <= offset <= last:
-            raise self.lost(f"it has messages {first} to {last}, and {offset} was learned last")
+            raise self.lost(f"it has messages {first} to {last}, but {offset} was learned last")
         self._last = offset
 
     def seek_end(self, end: Literal["first", "last"]) -> None:
-        """Go to before the first message, or to behind the last."""
+        """Go to the position before the first message, or after the last."""
         first, last = self._ends()
         self._last = last if end == "last" else max(0, first - 1)
 
@@ -98,7 +98,7 @@ class JetStreamSource(BrokerSource):
             return None
 
     async def _next(self, n: int) -> dict[int, Any]:
-        """Return messages by number: those of the next n numbers, and perhaps one behind a gap."""
+        """Return messages by number: those of the next n numbers, and perhaps one after a gap."""
         found = await asyncio.gather(*(self._get(self._last + 1 + i) for i in range(n)))
         return {message.seq: message for message in found if message is not None}
 
@@ -125,12 +125,12 @@ class JetStreamSource(BrokerSource):
         return self._last >= self._ends()[1]
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
         self._connection.close()
 
 
 class JetStreamSink(BrokerSink):
-    """A subject that a stream keeps; of a prediction that is sent again, the stream keeps one."""
+    """A subject of a stream; the stream drops a prediction that is sent again."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -142,7 +142,7 @@ class JetStreamSink(BrokerSink):
         self._waiting.append((id, line))
 
     def flush(self) -> None:
-        """Wait until the broker has everything, in its order."""
+        """Wait until the broker has everything, in order."""
         for begin in range(0, len(self._waiting), _AT_ONCE):
             self._connection.wait(self._published(self._waiting[begin : begin + _AT_ONCE]))
         self._waiting.clear()
@@ -154,7 +154,7 @@ class JetStreamSink(BrokerSink):
         )
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
         self._connection.close()
 
 

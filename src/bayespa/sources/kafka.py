@@ -1,4 +1,4 @@
-"""Topics of Kafka: an offset is how far each partition was read."""
+"""Topics of Kafka; an offset is the position in each partition."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _AT_ONCE = 256  # messages
 
 
 class KafkaSource(BrokerSource):
-    """A topic, all partitions of which are read: those that it has when reading begins.
+    """A topic, with all partitions that it has when reading begins.
 
-    Options of the URL are librdkafka's, such as ``security.protocol=sasl_ssl``. No consumer group keeps
-    offsets: the model file does.
+    Options of the URL are librdkafka's, such as ``security.protocol=sasl_ssl``. The model file stores
+    offsets, not a consumer group.
     """
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         own = {
-            "group.id": "bayespa",  # is asked for, though nothing is committed
+            "group.id": "bayespa",  # required, though nothing is committed
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
@@ -37,26 +37,26 @@ class KafkaSource(BrokerSource):
             found = self._consumer.list_topics(address.stream, PATIENCE).topics[address.stream]
         if found.error is not None:
             raise FileNotFoundError(f"{self.name}: {found.error.str()}")
-        self._ended: set[int] = set()  # partitions that were read up to their ends
+        self._ended: set[int] = set()  # partitions that were read to their ends
         self._next: dict[int, int] = dict.fromkeys(sorted(found.partitions), 0)
 
     def seek(self, offset: Any) -> None:
-        """Go to behind a message: `offset` has the next offset of each partition."""
+        """Go to the position after a message: `offset` has the next offset of each partition."""
         if not isinstance(offset, dict) or not all(type(n) is int and n >= 0 for n in offset.values()):
-            raise ValueError(f"{self.name}: {offset!r} is no offset of a topic")
+            raise ValueError(f"{self.name}: {offset!r} is not an offset of a topic")
         self._next = {partition: offset.get(str(partition), 0) for partition in self._next}
         for partition, wanted in self._next.items():
             first, end = self._ends(partition)
-            if str(partition) not in offset:  # it is new, and read from its first message on
+            if str(partition) not in offset:  # new, so read it from its first message
                 self._next[partition] = first
             elif not first <= wanted <= end:
                 raise self.lost(
-                    f"partition {partition} has messages {first} to {end - 1}, not {wanted}, which comes next"
+                    f"partition {partition} has messages {first} to {end - 1}, but {wanted} comes next"
                 )
         self._assign()
 
     def seek_end(self, end: Literal["first", "last"]) -> None:
-        """Go to before the first message of every partition, or to behind the last."""
+        """Go to the position before the first message of every partition, or after the last."""
         self._next = {partition: self._ends(partition)[end == "last"] for partition in self._next}
         self._assign()
 
@@ -65,7 +65,7 @@ class KafkaSource(BrokerSource):
         self._consumer.assign([TopicPartition(topic, number, next) for number, next in self._next.items()])
 
     def _ends(self, partition: int) -> tuple[int, int]:
-        """Return the offset of the first message of a partition, and that of the next to come."""
+        """Return the offset of the first message of a partition, and of the next one to come."""
         where = TopicPartition(self.address.stream, partition)
         with self.address.asked(KafkaException):
             found: tuple[int, int] = self._consumer.get_watermark_offsets(where, PATIENCE)
@@ -94,16 +94,16 @@ class KafkaSource(BrokerSource):
         return messages
 
     def at_end(self) -> bool:
-        """Return whether every partition was read up to its end."""
+        """Return whether every partition was read to its end."""
         return self._ended >= set(self._next)
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
         self._consumer.close()
 
 
 class KafkaSink(BrokerSink):
-    """A topic; the key of a message is the name of its document."""
+    """A topic; the key of a message is the id of its document."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -115,7 +115,7 @@ class KafkaSink(BrokerSink):
         while True:
             try:
                 self._producer.produce(self.address.stream, line, id, on_delivery=self._delivered)
-            except BufferError:  # until some are delivered
+            except BufferError:  # wait until some are delivered
                 self._producer.poll(0.1)
             else:
                 return
@@ -128,15 +128,15 @@ class KafkaSink(BrokerSink):
         """Wait until the broker has everything."""
         left = self._producer.flush(PATIENCE)
         if left or self._failed:
-            raise OSError(f"{self.name} does not take predictions: {(self._failed or ['no answer'])[0]}")
+            raise OSError(f"{self.name} refuses predictions: {(self._failed or ['no answer'])[0]}")
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
         self._producer.flush(0.0)
 
 
 def _configuration(address: Address) -> dict[str, Any]:
-    """Return what an address says, as librdkafka wants it."""
+    """Return the settings of librdkafka for an address."""
     login = {} if address.user is None else {"sasl.username": address.user, "sasl.password": address.password}
     return {"bootstrap.servers": address.hosts, **login, **address.options}
 

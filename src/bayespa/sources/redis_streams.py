@@ -1,4 +1,4 @@
-"""Streams of Redis: an offset is the identifier of an entry."""
+"""Streams of Redis; an offset is the identifier of an entry."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _BEFORE_ALL = "0-0"
 
 
 class RedisSource(BrokerSource):
-    """A stream, the fields of whose entries are those of documents: texts in UTF-8.
+    """A stream; the fields of its entries are those of documents, in UTF-8.
 
-    ``redis://host/papers?db=1`` is a stream of another database; ``rediss://`` is encrypted.
+    ``redis://host/papers?db=1`` is a stream in another database; ``rediss://`` is encrypted.
     """
 
     def __init__(self, address: Address) -> None:
@@ -24,24 +24,22 @@ class RedisSource(BrokerSource):
         self._last = _BEFORE_ALL
 
     def seek(self, offset: Any) -> None:
-        """Go to behind the entry that has this identifier."""
+        """Go to the position after the entry with this identifier."""
         if not isinstance(offset, str) or _number(offset) is None:
-            raise ValueError(f"{self.name}: {offset!r} is no identifier of an entry")
+            raise ValueError(f"{self.name}: {offset!r} is not the identifier of an entry")
         end = self._end()
         if (_number(end) or (0, 0)) < (_number(offset) or (0, 0)):
             raise self.lost(f"its last entry is {end}, before {offset}, which was learned")
         if offset not in (_BEFORE_ALL, end) and not self._there(offset):
-            raise self.lost(
-                f"{offset}, the entry that was learned last, is gone, perhaps with others behind it"
-            )
+            raise self.lost(f"{offset}, the last entry that was learned, is gone, perhaps with later ones")
         self._last = offset
 
     def seek_end(self, end: Literal["first", "last"]) -> None:
-        """Go to before the first entry, or to behind the last."""
+        """Go to the position before the first entry, or after the last."""
         self._last = self._end() if end == "last" else _BEFORE_ALL
 
     def _end(self) -> str:
-        """Return the identifier of the last entry that there ever was."""
+        """Return the identifier of the last entry that ever existed."""
         key = self.address.stream
         with self.address.asked(redis.RedisError):
             if not self._redis.exists(key):
@@ -54,7 +52,7 @@ class RedisSource(BrokerSource):
             return bool(self._redis.xrange(self.address.stream, identifier, identifier))
 
     def _behind(self, n: int, milliseconds: int | None = None) -> list[Any]:
-        """Return up to n entries behind the last one that was read."""
+        """Return up to n entries after the last one that was read."""
         with self.address.asked(redis.RedisError):
             found = self._redis.xread({self.address.stream: self._last}, n, milliseconds)
         return found[0][1] if found else []
@@ -72,7 +70,7 @@ class RedisSource(BrokerSource):
         return not self._behind(1)
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
         self._redis.close()
 
 
@@ -89,7 +87,7 @@ class RedisSink(BrokerSink):
         self._waiting.append({"id": id, "json": line})
 
     def flush(self) -> None:
-        """Wait until the broker has everything: all of it is added at once."""
+        """Wait until the broker has everything: all is added at once."""
         with self.address.asked(redis.RedisError), self._redis.pipeline(transaction=True) as together:
             for entry in self._waiting:
                 together.xadd(self.address.stream, entry)
@@ -97,7 +95,7 @@ class RedisSink(BrokerSink):
         self._waiting.clear()
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
         self._redis.close()
 
 
@@ -119,7 +117,7 @@ def _connected(address: Address) -> Any:
 
 
 def _number(identifier: str) -> tuple[int, int] | None:
-    """Return the two numbers of an identifier, by which entries are ordered."""
+    """Return the two numbers of an identifier, which order entries."""
     first, _, second = identifier.partition("-")
     return (int(first), int(second)) if first.isdecimal() and second.isdecimal() else None
 

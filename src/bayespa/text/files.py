@@ -1,10 +1,9 @@
-"""Model files: plain data and arrays in one file, written whole or not at all, and read without running code.
+"""Model files: plain data and arrays in one file, written as a whole and read without running code.
 
-A model file is a `safetensors <https://huggingface.co/docs/safetensors>`_ file, which many programs can look
-into: the length of a header (8 bytes, little-endian), the header in JSON, and the bytes of the arrays one
-after the other. The array ``state`` is the UTF-8 text of a JSON value: all that is not numbers. The header
-begins with the version of the format and the SHA-256 of the whole file but its own 64 digits, so that no
-damage goes unnoticed.
+A model file is a `safetensors <https://huggingface.co/docs/safetensors>`_ file, which many programs can read:
+the length of a header (8 bytes, little-endian), the header in JSON, and the bytes of the arrays one after the
+other. The array ``state`` is JSON in UTF-8 with everything but numbers. The header begins with the version of
+the format and the SHA-256 of the whole file except its own 64 digits, so that damage is noticed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 3  # of what is written; every version up to it is read
+VERSION = 3  # of the written format; all versions up to it can be read
 STATE = "state"
 _DTYPES = {
     "F64": "<f8",
@@ -42,78 +41,78 @@ _DTYPES = {
     "I8": "|i1",
     "U8": "|u1",
     "BOOL": "|b1",
-}  # from the widest to the narrowest: in this order every array is aligned
+}  # from the widest to the narrowest, so that every array is aligned
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _BEGINNING = re.compile(
     rb'\{"__metadata__":\{"format":"bayespa","version":"([1-9]\d{0,8})","sha256":"([0-9a-f]{64})"\}'
 )
 _LONGEST_BEGINNING = 200  # bytes
 _LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
-_FREE_VALUES = 250_000  # JSON values that any file may hold
-_MOST_LEVELS = 32  # of JSON values in others
-_LARGEST_EMPTY = 2**21  # product of the dimensions that are not 0, of an array without entries
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of JSON for a surrogate, or what looks like one
+_FREE_VALUES = 250_000  # JSON values that any file may have
+_MOST_LEVELS = 32  # nesting of JSON values
+_LARGEST_EMPTY = 2**21  # product of the non-zero dimensions of an empty array
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # a JSON escape of a surrogate, or something like it
 _PART = re.compile(r"[0-9a-f]{32}\.part")
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, or is damaged, or was written by a later version."""
+    """The file is not a model, or is damaged, or was written by a later version."""
 
 
 def write(path: str | os.PathLike[str], state: Any, arrays: Arrays) -> None:
-    """Write plain data and arrays to a file, which is replaced only when all of it is on the disk.
+    """Write plain data and arrays to a file, which is replaced only when everything is on the disk.
 
-    All is written to another file in the same folder first, which then takes the name: whatever happens, the
-    file of this name is the old one or the new one. The other file's name, ``.NAME.RANDOM.part``, cannot be
-    guessed, and no link of this name is followed. Two processes that write one path write two files, and the
-    last to end wins. What a killed process has left behind is removed by the next `write` of the same path.
+    Everything is first written to another file in the same folder, which is then renamed. Whatever happens,
+    the file `path` is the old one or the new one. The name of the other file, ``.NAME.RANDOM.part``, cannot
+    be guessed, and links are not followed. If two processes write the same path, the last one wins. The next
+    `write` removes files that killed processes left behind.
 
     Parameters
     ----------
     path : path
     state : JSON value
     arrays : mapping of arrays of numbers
-        Under any names but ``"state"``.
+        Names of the arrays; ``"state"`` is not allowed.
     """
     content = _encode(state, arrays)
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise OSError(f"{target} is not a file that a model could replace")  # a folder, or a device
+        raise OSError(f"{target} exists and is not a regular file")
     _remove_remains(target)
     try:
         while not _replaced(target, content):
-            pass  # another process has taken the new file for remains, before it was locked
+            pass  # another process has removed the new file before it was locked
     except OSError as error:
-        raise _named(error, "the model is not saved, and a file of this name is as it was", path) from error
-    with suppress(PermissionError):  # a folder that may be written to, but not be read
+        raise _named(error, "the model was not saved, and an existing file is unchanged", path) from error
+    with suppress(PermissionError):  # a folder that can be written but not read
         _sync_folder(target.parent)
 
 
 def _replaced(target: Path, content: list[Any]) -> bool:
-    """Write a new file and give it the name `target`; return whether it was there to the end."""
+    """Write a new file and rename it to `target`; return whether it still existed then."""
     part = _beside(target, f"{secrets.token_hex(16)}.part")
     try:
         return _renamed(part, target, content)
     except BaseException as error:
-        if not isinstance(error, FileExistsError):  # else it is not ours
+        if not isinstance(error, FileExistsError):  # otherwise it is not ours
             with suppress(OSError):
                 os.unlink(part)
         raise
 
 
 def _renamed(part: Path, target: Path, content: list[Any]) -> bool:
-    """Make a file with this content, and with the permissions of `target`, whose name it takes in the end."""
+    """Make a file with this content and the permissions of `target`, and rename it to `target`."""
     old = target.stat() if target.exists() else None
 
     def opener(name: str, flags: int) -> int:
-        # Nobody else may read it before it has the permissions of the old one.
+        # Nobody else may read it before it has the permissions of the old file.
         return os.open(name, flags | os.O_NOFOLLOW, 0o666 if old is None else 0o600)
 
     with open(part, "xb", buffering=0, opener=opener) as file:
         descriptor = file.fileno()
-        with suppress(OSError):  # some file systems have no locks; there nobody removes remains
+        with suppress(OSError):  # some file systems have no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if not part.exists():
             return False
@@ -129,7 +128,7 @@ def _renamed(part: Path, target: Path, content: list[Any]) -> bool:
 
 
 def _take_permissions(descriptor: int, old: os.stat_result) -> None:
-    """Give a file the permissions of another, and its owner and group as far as one may."""
+    """Give a file the permissions of another, and its owner and group, if possible."""
     for owner in (old.st_uid, -1):
         with suppress(OSError):
             os.fchown(descriptor, owner, old.st_gid)
@@ -139,15 +138,15 @@ def _take_permissions(descriptor: int, old: os.stat_result) -> None:
 
 def _beside(target: Path, suffix: str) -> Path:
     """Return the path of a hidden file that belongs to `target`."""
-    name = os.fsencode(target.name)  # a name has 255 bytes at most
+    name = os.fsencode(target.name)  # a name has at most 255 bytes
     own = target.name if len(name) <= 200 else hashlib.sha256(name).hexdigest()
     return target.with_name(f".{own}.{suffix}")
 
 
 def _remove_remains(target: Path) -> None:
-    """Remove what killed processes have left of files that were to become `target`."""
+    """Remove files that killed processes left while writing `target`."""
     prefix = _beside(target, "").name
-    with suppress(OSError):  # a folder that may not be read
+    with suppress(OSError):  # a folder that cannot be read
         for name in os.listdir(target.parent):
             if name.startswith(prefix) and _PART.fullmatch(name, len(prefix)):
                 with suppress(OSError):
@@ -155,7 +154,7 @@ def _remove_remains(target: Path) -> None:
 
 
 def _remove_unlocked(part: Path) -> None:
-    """Remove a file of this user that no process holds locked: who wrote it is dead."""
+    """Remove a file of this user that no process has locked: its writer is dead."""
     descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)
@@ -167,7 +166,7 @@ def _remove_unlocked(part: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk."""
+    """Flush the names in a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -176,23 +175,23 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _named(error: OSError, what: str, path: str | os.PathLike[str]) -> OSError:
-    """Return an error of the same kind that says what has failed, and of which file."""
+    """Return an error of the same type that says what failed, and for which file."""
     return OSError(error.errno, f"{error.strerror or error}: {what}", os.fspath(path))
 
 
 @contextmanager
 def locked(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
-    """Keep others who ask for the same lock from a model file while this block reads, changes and writes it.
+    """Hold the lock of a model file while this block reads, changes and writes it.
 
-    What is locked is ``.NAME.lock`` beside the file: the file itself is another one after each `write`, and
-    may not be there yet. The lock ends with the block, or with the process, even a killed one. Who only reads
-    needs none, and always finds a whole file. Within a block, do not ask for its lock again.
+    The lock is on ``.NAME.lock`` in the same folder, because every `write` makes a new file, and the first
+    one does not exist yet. The lock ends with the block, or with the process, even if it is killed. Readers
+    need no lock, and always find a complete file. Do not nest blocks for the same file.
 
     Parameters
     ----------
     path : path
     wait : bool, default=True
-        Wait until the block of another process has ended, or raise a BlockingIOError that names the process.
+        Wait for another process, or raise a BlockingIOError that names it.
 
     Examples
     --------
@@ -211,7 +210,7 @@ def locked(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]
             yield
         finally:
             with suppress(OSError):
-                os.unlink(lock)  # while it is locked: who waits sees that it is gone, and makes another
+                os.unlink(lock)  # while it is locked: a waiting process sees it gone, and makes another
 
 
 def _locked_file(lock: Path, wait: bool, path: str | os.PathLike[str]) -> FileIO:
@@ -239,7 +238,7 @@ def _locked_file(lock: Path, wait: bool, path: str | os.PathLike[str]) -> FileIO
 
 
 def _sign(descriptor: int) -> None:
-    """Write into a lock who holds it; if that fails the lock is as good."""
+    """Write the name of the holder into a lock; the lock works without it."""
     since = datetime.now(timezone.utc).isoformat(" ", "seconds")
     command = " ".join(sys.orig_argv)[:500]
     text = f"process {os.getpid()} on {os.uname().nodename} (since {since}: {command})"
@@ -249,7 +248,7 @@ def _sign(descriptor: int) -> None:
 
 
 def _owner(lock: Path) -> str:
-    """Return who holds a lock, as it was signed."""
+    """Return the name of the holder of a lock."""
     text = ""
     with suppress(OSError), open(lock, "rb", buffering=0) as file:
         text = file.read(1000).decode(errors="replace")
@@ -257,18 +256,18 @@ def _owner(lock: Path) -> str:
 
 
 def _encode(state: Any, arrays: Arrays) -> list[Any]:
-    """Return the bytes of a file, in pieces; what `decode` would refuse is refused here."""
+    """Return the bytes of a file, in pieces; refuse what `decode` would refuse."""
     plain = json.dumps(state, ensure_ascii=False, allow_nan=False).encode()
     _require_few(plain, len(plain) + sum(a.nbytes for a in arrays.values()))
     _require_flat(state)
     text = np.frombuffer(plain, np.uint8)
     if STATE in arrays:
-        raise ValueError(f"an array is called {STATE!r}, the name of what is not an array")
+        raise ValueError(f"an array is called {STATE!r}, which is reserved")
     order = list(_NAMES)
     little = {name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for name, a in arrays.items()}
     for name, a in little.items():
         if a.dtype not in _NAMES:
-            raise TypeError(f"array {name!r} holds {a.dtype}; a model file holds numbers of at most 64 bits")
+            raise TypeError(f"array {name!r} has type {a.dtype}; a model file has numbers of at most 64 bits")
     ranked = sorted({**little, STATE: text}.items(), key=lambda item: (order.index(item[1].dtype), item[0]))
     header, end = {}, 0
     for name, a in ranked:
@@ -296,11 +295,11 @@ def _digest(pieces: list[Any]) -> bytes:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return the plain data and the arrays of a file, which are read-only.
+    """Return the plain data and the read-only arrays of a file.
 
-    All is read into memory of this process: what becomes of the file later, even if another program writes
-    into it, changes nothing. Whatever the file holds, this takes memory in proportion to its size at most. A
-    file that `write` did not write, or that has changed since, is refused with `ModelFileError`.
+    The whole file is read into memory, so later changes of the file have no effect. This takes memory in
+    proportion to the size of the file, at most. A file that `write` did not write, or that was changed since,
+    raises a `ModelFileError`.
 
     Examples
     --------
@@ -318,10 +317,10 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, NDArray[Any]]]:
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file, or the first of one that is no model."""
+    """Return the bytes of a file, or only the first if it is not a model."""
 
     def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | os.O_NONBLOCK)  # not to wait for who writes into a pipe
+        return os.open(name, flags | os.O_NONBLOCK)  # do not wait for the writer of a pipe
 
     with open(path, "rb", buffering=0, opener=opener) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -336,19 +335,19 @@ def _content(path: str | os.PathLike[str]) -> bytes:
 
 
 def decode(buffer: memoryview) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return the plain data and the arrays that the bytes of a file stand for."""
+    """Return the plain data and the arrays from the bytes of a file."""
     header, data = _checked(buffer)
     try:
         described = _parsed(header, len(buffer))
         del described["__metadata__"]
         arrays = _arrays(described, data)
         return _parsed(arrays.pop(STATE).data, len(buffer)), arrays
-    except Exception as error:  # whatever a hostile file may lead to
+    except Exception as error:  # whatever a hostile file may cause
         raise ModelFileError(f"is not a model file ({short(error)})") from error
 
 
 def short(error: BaseException) -> str:
-    """Return what an error says, in at most about 500 characters: a file may hold millions.
+    """Return the message of an error, in at most about 500 characters: a file may have millions.
 
     >>> short(KeyError("state"))
     "KeyError: 'state'"
@@ -359,21 +358,19 @@ def short(error: BaseException) -> str:
 
 
 def _checked(buffer: memoryview) -> tuple[memoryview, memoryview]:
-    """Return the header and the bytes behind it, of a file that is as it was written."""
+    """Return the header and the bytes after it, of an undamaged file."""
     length = int.from_bytes(buffer[:8], "little")
     found = _BEGINNING.match(bytes(buffer[:_LONGEST_BEGINNING]), 8)
     if found is None or length > min(_LONGEST_HEADER, len(buffer) - 8):
         raise ModelFileError("is not a model file, or is damaged; models are written by bayespa.save")
     if int(found[1]) > VERSION:
         raise ModelFileError(
-            f"has format {int(found[1])}, and this version of bayespa reads up to {VERSION}; install a later "
-            "one"
+            f"has format {int(found[1])}, but this version of bayespa reads only up to {VERSION}; install a "
+            "later one"
         )
     first, last = found.span(2)
     if _digest([buffer[:first], buffer[last:]]) != found[2]:
-        raise ModelFileError(
-            "is damaged: its SHA-256 is not the one written in it; take a copy that is whole"
-        )
+        raise ModelFileError("is damaged: its SHA-256 does not match; use an undamaged copy")
     return buffer[8 : 8 + length], buffer[8 + length :]
 
 
@@ -385,7 +382,7 @@ def _parsed(text: memoryview, size: int) -> Any:
     del content
     value = json.loads(decoded, parse_constant=_no_constant)
     _require_flat(value)
-    if _HALF.search(decoded):  # half of a pair of surrogates is no text: it could not be saved again
+    if _HALF.search(decoded):  # half of a surrogate pair is not text: it could not be saved again
         json.dumps(value, ensure_ascii=False).encode()
     return value
 
@@ -393,16 +390,16 @@ def _parsed(text: memoryview, size: int) -> Any:
 def _require_few(text: bytes, size: int) -> None:
     """Raise a ValueError if a JSON text has more values than a file of this size may have.
 
-    A value takes up to 200 bytes of memory, as a word of a vocabulary does. A model has at least 24 bytes in
-    its file for each word; only the first values are for free.
+    A value takes up to 200 bytes of memory, for example a word of a vocabulary. A model has at least 24 bytes
+    in its file per word; only the first values are free.
     """
     n_values, most = sum(map(text.count, (b"[", b"{", b","))), _FREE_VALUES + size // 24
     if n_values > most:
-        raise ValueError(f"about {n_values} values are described; in a file of {size} bytes are up to {most}")
+        raise ValueError(f"there are about {n_values} values; a file of {size} bytes may have up to {most}")
 
 
 def _require_flat(value: Any) -> None:
-    """Raise a ValueError if values lie too deep in others."""
+    """Raise a ValueError if values are nested too deeply."""
     level = [value]
     for _ in range(_MOST_LEVELS):
         level = [
@@ -413,7 +410,7 @@ def _require_flat(value: Any) -> None:
         ]
         if not level:
             return
-    raise ValueError(f"values lie in more than {_MOST_LEVELS} others")
+    raise ValueError(f"values are nested more than {_MOST_LEVELS} deep")
 
 
 def _no_constant(name: str) -> None:
@@ -421,20 +418,21 @@ def _no_constant(name: str) -> None:
 
 
 def _arrays(header: dict[str, Any], data: memoryview) -> dict[str, NDArray[Any]]:
-    """Return the arrays that the header describes, which must fill the data from end to end."""
+    """Return the arrays of the header; they must fill the data without gaps."""
     arrays = {}
     ends = [0]
     for name, entry in header.items():
         dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
         start, end = entry["data_offsets"]
         if not all(type(n) is int and n >= 0 for n in (start, end, *shape)):
-            raise ValueError(f"array {name!r} has a place or shape that is no number")
+            raise ValueError(f"array {name!r} has a position or shape that is not a number")
         if start != ends[-1] or end > len(data) or end - start != prod(shape) * dtype.itemsize:
             raise ValueError(
-                f"array {name!r} is not where the one before it ends, or not of its shape's size"
+                f"array {name!r} does not begin where the one before it ends, or does not have the size of "
+                "its shape"
             )
         if prod(n for n in shape if n) > max(_LARGEST_EMPTY, len(data)):
-            raise ValueError(f"array {name!r} has shape {shape}: much too large for one that is empty")
+            raise ValueError(f"array {name!r} has shape {shape}, which is too large for an empty array")
         arrays[name] = np.frombuffer(data[start:end], dtype).reshape(shape)
         ends.append(end)
     if ends[-1] != len(data):

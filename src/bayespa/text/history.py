@@ -1,4 +1,4 @@
-"""How learning went along a stream, in points whose number is bounded however long the stream is."""
+"""The history of learning, with a bounded number of points for any length of stream."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-MOST = 128  # points; when there are more, neighbours become one
+MOST = 128  # largest number of points; with more, neighbours are merged
 
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """What is known of some mini-batches in a row.
+    """What is known about some consecutive mini-batches.
 
     Attributes
     ----------
     seen : int
         Documents learned before them.
     score : float
-        Mean score of predictions made before each was learned; 0 if there is none.
+        Mean score of predictions made before learning; 0 if there are none.
     n : int
-        Predictions that the score is the mean of.
+        Number of these predictions.
     topics : mapping of str to float
-        The topics that there were before them, and how many words each had learned.
+        The topics before these mini-batches, and how many words each had learned.
     """
 
     seen: int
@@ -42,7 +42,7 @@ class HistoryPoint:
 
 
 class History:
-    """Points of a stream, each of as many mini-batches as it takes to have no more than `MOST`.
+    """Points of a stream; each covers as many mini-batches as needed to have at most `MOST` points.
 
     Examples
     --------
@@ -58,11 +58,11 @@ class History:
     def __init__(self) -> None:
         self.points: list[HistoryPoint] = []
         self.seen = 0  # documents learned
-        self._stride = 1  # mini-batches of a point
-        self._missing = 0  # mini-batches that the last point still takes
+        self._stride = 1  # mini-batches per point
+        self._missing = 0  # mini-batches that the last point still lacks
 
     def copy(self) -> History:
-        """Return a history of its own."""
+        """Return a copy."""
         history = History()
         history.__dict__.update(vars(self), points=list(self.points))
         return history
@@ -73,7 +73,7 @@ class History:
         return self._missing == 0
 
     def begin(self, topics: Mapping[str, float] | None = None) -> None:
-        """Begin a point, at which there are these topics."""
+        """Begin a point, with the present topics."""
         if len(self.points) == MOST:
             pairs = zip(self.points[::2], self.points[1::2], strict=True)
             self.points = [first.joined(second.score, second.n) for first, second in pairs]
@@ -82,7 +82,7 @@ class History:
         self._missing = self._stride
 
     def add(self, score: float | None, n: int, learned: int) -> None:
-        """Add a mini-batch to the last point: the score of n predictions, if any, and documents learned."""
+        """Add a mini-batch to the last point: the score of n predictions, and documents learned."""
         if score is not None:
             self.points[-1] = self.points[-1].joined(score, n)
         self.seen += learned
@@ -95,7 +95,7 @@ class History:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Make the history that `to_state` described."""
+        """Restore the history that `to_state` described."""
         history = cls()
         history.seen, history._stride, history._missing = (
             _count(state[name]) for name in ("seen", "stride", "missing")
@@ -111,17 +111,17 @@ class History:
         ]
         most = history._stride if history.points else 0
         if len(history.points) > MOST or history._missing > most:
-            raise ValueError("the state of History holds other points than it counts")
+            raise ValueError("the state of History has other points than it counts")
         return history
 
 
 def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**53:
-        raise ValueError(f"the state of History holds {value!r} where a count is wanted")
+        raise ValueError(f"the state of History has {value!r} instead of a count")
     return value
 
 
 def _number(value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"the state of History holds {value!r} where a number is wanted")
+        raise ValueError(f"the state of History has {value!r} instead of a number")
     return float(value)

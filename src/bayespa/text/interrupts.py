@@ -11,7 +11,7 @@ from types import FrameType
 
 
 class Interrupted(BaseException):
-    """The process was asked to stop; what was learned until then is whole.
+    """The process was asked to stop; what it has learned is complete.
 
     >>> Interrupted(signal.SIGINT).exit_code
     130
@@ -24,7 +24,7 @@ class Interrupted(BaseException):
 
 
 class Interrupts:
-    """Lets signals stop a program only where it waits for input: nothing is cut in half, by none of them."""
+    """Lets signals stop a program only while it waits for input, so that no step is interrupted."""
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -40,9 +40,9 @@ class Interrupts:
 
     @contextmanager
     def meanwhile(self, action: Callable[[], None], seconds: float | None) -> Iterator[None]:
-        """Call `action` every so many seconds that pass while the program waits for input in this block.
+        """Call `action` every so many seconds while the program waits for input in this block.
 
-        An alarm does it, so what is being read goes on where it was: nothing is lost.
+        A timer signal does it, and reading continues afterwards: nothing is lost.
         """
         if seconds is None:
             yield
@@ -50,7 +50,7 @@ class Interrupts:
 
         def handle(number: int, frame: FrameType | None) -> None:
             if self._waiting:
-                self._waiting = False  # a signal that comes now acts when all is written
+                self._waiting = False  # a signal that comes now acts when everything is written
                 try:
                     action()
                 finally:
@@ -67,7 +67,7 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Take the signals over."""
+        """Install the signal handlers."""
         before = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
@@ -87,10 +87,10 @@ class Interrupts:
                 signal.signal(number, handler)
 
     def _insist(self, reader: int, thread: int) -> None:
-        """Send a signal again, for as long as `thread` waits in spite of it.
+        """Send a signal again, as long as `thread` keeps waiting.
 
         Python runs handlers between two bytecodes. A signal that comes just before a call that waits for
-        input, or that the system gives to another thread, does not end the waiting.
+        input, or that the system gives to another thread, does not end the wait.
         """
         for number in iter(lambda: os.read(reader, 1), b""):
             while number[0] in self.SIGNALS and not self._ended.wait(0.2):

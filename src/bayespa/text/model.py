@@ -1,4 +1,4 @@
-"""A model that learns texts: words to columns, labels to tasks, and an estimator behind them."""
+"""A model that learns texts: it counts words, reads labels, and calls an estimator."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 Recorder = Callable[[Any, Target], dict[str, Any]]  # see `TextModel.learn_counts`
 
-# Of the default vocabulary: rare words and those of one letter decide, too.
+# The default vocabulary also has rare words and words of one letter.
 ALL_WORDS: dict[str, Any] = {"max_words": 500_000, "min_count": 1, "min_length": 1}
 NO_CLASSES = "labels are numbers, of which no class has a class_weight=; leave it out"
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Documents whose words were counted, and how far the vocabulary was then."""
+    """Documents with counted words, and the state of the vocabulary at that time."""
 
     counts: sp.csr_matrix  # (n, n_words)
     mark: int | None = None
@@ -62,40 +62,40 @@ class Launched:
 
 
 class TextModel(TextPredictor):
-    """A classifier or regressor of texts, which learns from a stream of them.
+    """A classifier or regressor of texts, which learns from a stream.
 
-    What labels are, classes or numbers, shows when the first are learned, unless `target` says it. Classes
-    and words may appear at any time.
+    The first labels show whether labels are classes or numbers, unless `target` says so. New classes and
+    words may appear at any time.
 
     Parameters
     ----------
     kind : {"medlda", "medhdp", "linear"}, default="medlda"
-        Topics that learn to decide (`MedLDAClassifier`, `MedLDARegressor`), as many of them as it takes
-        (`MedHDPClassifier`, `MedHDPRegressor`), or weights of words without any topic.
+        "medlda" and "medhdp" decide by topics and words (`MedLDAClassifier`, `MedLDARegressor`,
+        `MedHDPClassifier`, `MedHDPRegressor`), "linear" by words only.
     vectorizer : OnlineVocabulary, BagVectorizer, HashingVectorizer or a fitted CountVectorizer, optional
-        Counts words. By default a vocabulary of all words, which grows; for bags, theirs.
+        Counts words. By default a growing vocabulary of all words; for bags, a `BagVectorizer`.
     target : {"class", "classes", "number"}, optional
-        What a label is; by default the first ones tell.
+        What labels are; by default the first ones show it.
     classes : iterable of str, optional
         Classes that are known from the start.
     reading : dict, optional
-        Options of `bayespa.corpus.read` that the model was trained with, to be kept with it.
+        Options of `bayespa.corpus.read` that the model was trained with; they are saved with it.
     stop_words : "english" or collection of str, optional, default="english"
-        Words that topics are not made of; they decide all the same. "english" is scikit-learn's list.
+        Words that topics leave out; decisions still use them. "english" is scikit-learn's list.
     **parameters
-        Of the estimator.
+        Parameters of the estimator.
 
     Attributes
     ----------
     estimator : estimator
-        Once something was learned.
+        The estimator, once something was learned.
     classes : ClassNames
-        In the order of their appearance.
+        The classes, in the order of their appearance.
     seen_without_class : bool
-        Whether a document of several classes was seen that has none (an empty tuple). As long as there was
-        none, `predict` gives every document at least its most probable class.
+        Whether a document with no class (an empty tuple) was seen, if documents have several classes. Until
+        then, `predict` gives every document at least its most probable class.
     history : History
-        How learning went, as `bayespa.text.stream` has recorded it.
+        How learning went, as recorded by `bayespa.text.stream`.
 
     Examples
     --------
@@ -132,17 +132,17 @@ class TextModel(TextPredictor):
         self.stop_words = stop_words
         self.parameters = parameters
         self._counting = threading.RLock()
-        self._counter = object()  # who may count ahead of what is learned
+        self._counter = object()  # identifies who may count ahead of learning
         estimator = None if target is None else self._new_estimator(target)
         self._learned = LearnedTexts(estimator, target, tuple(ClassNames(classes).names))
 
     def with_run(self, run: dict[str, Any] | None) -> Self:
-        """Say how far another stream has come; None: give up the one that is being learned."""
+        """Set the progress in another stream; None: no stream is being learned."""
         self._learned = replace(self._learned, run=run)
         return self
 
     def with_jobs(self, n_jobs: int) -> Self:
-        """Use so many threads, -1 for one a processor; no result depends on it. Something must be learned."""
+        """Set the number of threads, -1 for one per processor; the result is the same."""
         self.estimator.set_params(n_jobs=n_jobs)
         if isinstance(self.vectorizer, OnlineVocabulary):
             self.vectorizer.n_jobs = n_jobs
@@ -150,7 +150,7 @@ class TextModel(TextPredictor):
 
     @property
     def batch_size(self) -> int:
-        """Documents that are best learned at once."""
+        """The best size of a mini-batch."""
         estimator = self.estimator or self._new_estimator("class")
         if estimator.batch_size is None:
             return 256
@@ -159,13 +159,13 @@ class TextModel(TextPredictor):
 
     @property
     def first_batch_size(self) -> int:
-        """Documents that are best learned in one call before any other: some models start from them."""
+        """The best number of documents in the first call; some models are initialised from them."""
         estimator = self.estimator or self._new_estimator("class")
         return max(self.batch_size, estimator._first_call() or 0)
 
     @property
     def lag(self) -> int:
-        """Mini-batches of a stream that are learned at once."""
+        """Number of mini-batches of a stream that are computed at once."""
         estimator = self.estimator or self._new_estimator("class")
         require_number("lag", estimator.lag, 1, 1024, whole=True)
         return int(estimator.lag)
@@ -179,8 +179,8 @@ class TextModel(TextPredictor):
         ----------
         texts : sequence of n str (or of n bytes: UTF-8), or of n Bag
         labels : sequence of n labels
-            Each a class (str or int), several (tuple, list or set of them), a number (float), or None, NaN or
-            an empty text where unknown.
+            Each is a class (str or int), several classes (tuple, list or set), or a number (float). Unknown
+            labels are None, NaN or an empty text.
 
         Returns
         -------
@@ -206,13 +206,13 @@ class TextModel(TextPredictor):
         ----------
         texts : sequence of n str, or of n Bag
         counter : object, optional
-            What `take_back` returned to a thread that counts ahead: once it was called again this raises a
-            RuntimeError, and nothing is counted that nobody will take back.
+            What `take_back` returned to a thread that counts ahead. After another `take_back` this raises a
+            RuntimeError, so that nothing is counted that would not be taken back.
         """
         require_column(texts, "texts")
         with self._counting:
             if counter is not None and counter is not self._counter:
-                raise RuntimeError("what was counted ahead is taken back already; begin the stream anew")
+                raise RuntimeError("counting ahead was taken back already; start the stream again")
             if self.vectorizer is None:
                 self.vectorizer = self._default_vectorizer(texts)
             vectorizer = self.vectorizer
@@ -222,7 +222,7 @@ class TextModel(TextPredictor):
             return Counted(counts, vectorizer.mark() if hasattr(vectorizer, "mark") else None)
 
     def take_back(self) -> object:
-        """Let the vocabulary forget words of documents that were counted and not learned; see `count`."""
+        """Let the vocabulary forget words that were counted but not learned; see `count`."""
         with self._counting:
             self._counter = object()
             if self._learned.mark is not None:
@@ -242,24 +242,24 @@ class TextModel(TextPredictor):
         record: Recorder = lambda estimator, target: {},
         workers: Executor = HERE,
     ) -> Self:
-        """Learn documents whose words `count` has counted: all of it, or nothing.
+        """Learn documents with counted words: all of them, or none.
 
         Parameters
         ----------
         counted : Counted
         labels : sequence of n labels
         record : callable
-            Called with the estimator that has learned them, and with what labels are; returns fields of
+            Called with the estimator that has learned them, and the kind of labels; returns fields of
             `LearnedTexts` to change with it.
         workers : Executor
-            Whoever computes steps.
+            Computes steps.
         """
         before = self._learned
         target, labels, classes = self._checked(labels)
         counts = counted.counts
         if not counts.shape[1]:
             raise ValueError(
-                f"no word of the first {len(labels)} documents occurs often enough to be learned; lower "
+                f"no word of the first {len(labels)} documents is frequent enough to be learned; lower "
                 "min_count of the vocabulary, or give more documents at once"
             )
         estimator = self._new_estimator(target) if before.estimator is None else copy(before.estimator)
@@ -283,7 +283,7 @@ class TextModel(TextPredictor):
         classes: ClassNames,
         record: Recorder,
     ) -> Self:
-        """Put into place, in one assignment, what an estimator has learned of documents."""
+        """Publish, in one assignment, what an estimator has learned from documents."""
         before = self._learned
         self._learned = replace(
             before,
@@ -301,16 +301,16 @@ class TextModel(TextPredictor):
     def launch(
         self, flight: Flight[Any], counted: Counted, labels: Sequence[Label], last: Launched | None = None
     ) -> Launched:
-        """Begin to learn a mini-batch under what is known now, for `land`.
+        """Start learning a mini-batch under the current state, for `land`.
 
         Parameters
         ----------
         flight : Flight
-            What is under way.
+            The mini-batches in progress.
         counted : Counted
         labels : sequence of n labels
         last : Launched, optional
-            What was launched before and has not landed, the last of it.
+            The last mini-batch that was launched, if it is still in progress.
         """
         target, labels, classes = self._checked(labels, last)
         estimator, n_columns = self.estimator, counted.counts.shape[1]
@@ -331,7 +331,7 @@ class TextModel(TextPredictor):
         launched: Launched,
         record: Recorder = lambda estimator, target: {},
     ) -> Self:
-        """Add what the oldest mini-batch under way has taught; `record` as for `learn_counts`."""
+        """Add what the oldest mini-batch in progress has taught; `record` is as in `learn_counts`."""
         estimator, target = copy(self.estimator), self.target
         assert target is not None  # it has learned
         estimator._land(flight, launched.planned)
@@ -340,7 +340,7 @@ class TextModel(TextPredictor):
     def _checked(
         self, labels: Sequence[Label], last: Launched | None = None
     ) -> tuple[Target, list[Label], ClassNames]:
-        """Return what labels are, the labels in this form, and all classes; nothing of the model changes."""
+        """Return the kind of labels, the labels in this form, and all classes; the model does not change."""
         labels = [plain_label(label) for label in labels]
         target = self.target or target_of(labels)
         labels = [as_target(label, target, row) for row, label in enumerate(labels)]
@@ -350,8 +350,8 @@ class TextModel(TextPredictor):
             if len(classes) < 2:
                 found = f"only one class, {classes.names[0]!r}" if len(classes) else "no class at all"
                 raise ValueError(
-                    f"the first {len(labels)} documents have {found}; two are needed to begin: shuffle the "
-                    "documents, or name the classes beforehand by classes="
+                    f"the first {len(labels)} documents have {found}; learning starts with two: shuffle the "
+                    "documents, or name the classes by classes="
                 )
         return target, labels, classes
 
@@ -368,15 +368,15 @@ class TextModel(TextPredictor):
         return OnlineVocabulary(**ALL_WORDS, n_jobs=self.parameters.get("n_jobs"))
 
     def _topic_words(self, known: int, n_columns: int) -> NDArray[np.bool_] | None:
-        """Return which columns topics are made of; of those that the estimator knows it knows that itself."""
+        """Return which columns topics use; columns that the estimator knows keep their setting."""
         if not isinstance(self.vectorizer, OnlineVocabulary):
             return None
         found, new = np.ones(n_columns, np.bool_), self.vectorizer.words_between(known, n_columns)
-        found[known : known + len(new)] = topic_words(new, self.stop_words)  # wider: words are to come
+        found[known : known + len(new)] = topic_words(new, self.stop_words)  # wider: more words will come
         return found
 
     def set_class_weight(self, class_weight: Mapping[str, float] | str | None) -> Self:
-        """Say how much classes count from now on: see `MedLDAClassifier`.
+        """Set the weights of classes: see `MedLDAClassifier`.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class TextModel(TextPredictor):
         names = class_weight if isinstance(class_weight, Mapping) else ()
         if unknown := [name for name in names if name not in learned.classes]:
             raise ValueError(
-                f"class_weight= names {brief(unknown[0])}, which the model does not know; it knows "
+                f"class_weight= has {brief(unknown[0])}, which the model does not know; it knows "
                 f"{some(np.array(learned.classes))}"
             )
         estimator = copy(learned.estimator).set_params(class_weight=class_weight)
@@ -403,11 +403,11 @@ class TextModel(TextPredictor):
         learn: Callable[[Recorder], object],
         n: int = 32,
     ) -> None:
-        """Let `learn` learn documents; `record` is called with what was said of them before.
+        """Let `learn` learn documents; `record` gets what was predicted for them before.
 
-        Where words decide on classes, that is what the estimator has just found out of all of them. Topics
-        alone need more sweeps than learning makes, and a class that has just appeared has no margin to speak
-        of: then the first n documents are predicted first. Nothing is said before anything was learned.
+        If words decide on classes, these predictions are a by-product of learning, for all documents. Topics
+        alone need more sweeps than learning makes, and a new class has no margin yet: then the first n
+        documents are predicted first. Before anything was learned there are no predictions.
         """
         now, told = self._learned, False
         if now.fitted and now.target != "number" and now.estimator.decides != "topics":
@@ -429,7 +429,7 @@ class TextModel(TextPredictor):
     # Files
 
     def to_state(self) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-        """Return the estimator, and plain data of the vectorizer and of all else, for `bayespa.save`."""
+        """Return the estimator, and plain data of the vectorizer and the rest, for `bayespa.save`."""
         now = self._now()
         description = {
             "kind": self.kind,
@@ -448,11 +448,11 @@ class TextModel(TextPredictor):
 
     @classmethod
     def from_state(cls, estimator: Any, vectorizer: Any, description: dict[str, Any]) -> TextModel:
-        """Make the model of these parts."""
+        """Restore the model from these parts."""
         target = description["target"]
-        stop_words = description.get("stop_words", "english")  # the first files do not say
+        stop_words = description.get("stop_words", "english")  # not in the first files
         if not (stop_words is None or isinstance(stop_words, str) or _are_texts(stop_words)):
-            raise ValueError(f"stop_words={brief(stop_words)} are no texts")
+            raise ValueError(f"stop_words={brief(stop_words)} are not texts")
         model = cls(
             description["kind"],
             vectorizer=vectorizer,
@@ -464,12 +464,12 @@ class TextModel(TextPredictor):
             raise ValueError(f"a {type(estimator).__name__} is not of kind {model.kind!r}")
         classes = ClassNames.from_state(description["classes"]).names
         if target != "number" and set(classes) != {str(name) for name in estimator.classes_}:
-            raise ValueError("the classes of its estimator are others than its own")
+            raise ValueError("the classes of the model and of its estimator differ")
         if not isinstance(vectorizer, BagVectorizer):
             n_words, n_columns = vectorizer.transform([""]).shape[1], estimator.n_features_in_
             if n_words < n_columns:
                 raise ValueError(f"its vocabulary has {n_words} words, and its estimator {n_columns}")
-        history, offsets = description.get("history"), description.get("offsets", {})  # some files have none
+        history, offsets = description.get("history"), description.get("offsets", {})  # not in all files
         if not isinstance(offsets, dict):
             raise ValueError(f"offsets are a {type(offsets).__name__}, not an object")
         model._learned = LearnedTexts(

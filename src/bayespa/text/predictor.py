@@ -1,4 +1,4 @@
-"""What a model of texts has learned, as one value, and what it says of texts."""
+"""What a text model has learned, as one value, and its predictions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Content = str | bytes | Bag  # bytes are UTF-8
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model: its estimators, and what they ask of a vocabulary."""
+    """A kind of model: its estimators and fixed parameters."""
 
     classifier: type[Any]
     regressor: type[Any]
-    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that make it what it is
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that define the kind
 
 
 KINDS = {
@@ -40,35 +40,35 @@ KINDS = {
 
 @dataclass(frozen=True)
 class LearnedTexts:
-    """All that a model of texts has learned, as one value: it changes in one assignment."""
+    """Everything a text model has learned, as one value that is replaced in one assignment."""
 
-    estimator: Any = None  # a snapshot; None: it is not known yet what labels are
+    estimator: Any = None  # a snapshot; None: the kind of labels is not known yet
     target: Target | None = None
     classes: tuple[str, ...] = ()
     seen_without_class: bool = False
-    mark: int | None = None  # of the vocabulary: it may have counted words of documents to come
+    mark: int | None = None  # of the vocabulary, which may have counted words of later documents
     history: History = field(default_factory=History)
-    run: dict[str, Any] | None = None  # how far `bayespa.text.stream` has come
-    offsets: Mapping[str, Any] = field(default_factory=dict)  # where streams of brokers go on, by their names
+    run: dict[str, Any] | None = None  # progress of `bayespa.text.stream`
+    offsets: Mapping[str, Any] = field(default_factory=dict)  # positions in streams of brokers, by name
 
     @property
     def fitted(self) -> bool:
-        """Whether something was learned."""
+        """Whether anything was learned."""
         return hasattr(self.estimator, "n_features_in_")
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model says of n documents."""
+    """Predictions for n documents."""
 
     labels: list[Label]
     probabilities: NDArray[np.float64] | None  # (n, n_classes), of a classifier
-    class_names: list[str]  # to which columns of probabilities belong
-    deviations: list[float] | None = None  # of numbers: how sure the model is of them
+    class_names: list[str]  # the classes of the columns of probabilities
+    deviations: list[float] | None = None  # standard deviations of numbers
 
 
 class TextPredictor:
-    """What a `TextModel` knows and says: every answer is one of a value that learning leaves as it is."""
+    """What a `TextModel` knows and predicts. Every answer comes from one complete state."""
 
     kind: str
     vectorizer: Any
@@ -76,12 +76,12 @@ class TextPredictor:
 
     @property
     def estimator(self) -> Any:
-        """The estimator behind the words, once it is known what labels are; it is a snapshot."""
+        """The estimator, once the kind of labels is known; a snapshot."""
         return self._learned.estimator
 
     @property
     def target(self) -> Target | None:
-        """What a label is, once that is known."""
+        """The kind of labels, once it is known."""
         return self._learned.target
 
     @property
@@ -91,32 +91,32 @@ class TextPredictor:
 
     @property
     def seen_without_class(self) -> bool:
-        """Whether a document of several classes was seen that has none."""
+        """Whether a document with no class was seen, if documents have several classes."""
         return self._learned.seen_without_class
 
     @property
     def history(self) -> History:
-        """How learning went, as `bayespa.text.stream` has recorded it."""
+        """How learning went, as recorded by `bayespa.text.stream`."""
         return self._learned.history
 
     @property
     def run(self) -> dict[str, Any] | None:
-        """How far learning a stream has come; None: no stream is being learned."""
+        """Progress in a stream; None: no stream is being learned."""
         return self._learned.run
 
     @property
     def offsets(self) -> dict[str, Any]:
-        """Where the streams of brokers go on that were learned, by their names: see `bayespa.sources`."""
+        """Positions in the streams of brokers, by name: see `bayespa.sources`."""
         return dict(self._learned.offsets)
 
     @property
     def version(self) -> int:
-        """Mini-batches learned."""
+        """Number of mini-batches learned."""
         return int(self._learned.estimator._learned.state.version) if self.fitted else 0
 
     @property
     def n_words(self) -> int:
-        """Words known, 0 if the vocabulary has none of its own."""
+        """Number of known words; 0 if the vectorizer has no vocabulary."""
         words = getattr(self.vectorizer, "words", None)
         return len(words) if words is not None else int(getattr(self.vectorizer, "n_columns", 0))
 
@@ -129,25 +129,25 @@ class TextPredictor:
 
     @property
     def fitted(self) -> bool:
-        """Whether something was learned."""
+        """Whether anything was learned."""
         return self._learned.fitted
 
     def _now(self) -> LearnedTexts:
-        """Return what was learned, once for a whole answer."""
+        """Return what was learned, the same for a whole answer."""
         learned = self._learned
         if not learned.fitted:
             raise NotFittedError("this TextModel has learned nothing yet; call learn first")
         return learned
 
     def counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
-        """Count the words known so far: return (n, n_words) for `predict_counts` and `features`."""
+        """Count known words; return (n, n_words) for `predict_counts` and `features`."""
         self._now()
         require_column(texts, "texts")
         counts: sp.csr_matrix = self.vectorizer.transform(texts)
         return counts
 
     def features(self, counts: sp.csr_matrix) -> sp.csr_matrix:
-        """Return what the estimator reads of counts, in which there may be words that it has not learned."""
+        """Return counts as the estimator reads them, without words that it has not learned."""
         return self._features(self._now().estimator, counts)
 
     def _features(self, estimator: Any, counts: sp.csr_matrix) -> sp.csr_matrix:
@@ -159,18 +159,18 @@ class TextPredictor:
         return self.predict_counts(self.counts(texts)) if len(texts) else []
 
     def predict_counts(self, counts: sp.csr_matrix) -> list[Label]:
-        """Return the label of each document whose words `count` or `counts` has counted."""
+        """Return the label of each document, given the counts of `count` or `counts`."""
         return self.answer_counts(counts).labels
 
     def predict_proba(self, texts: Sequence[Content]) -> NDArray[np.float64]:
         """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
         probabilities = self.answer_counts(self.counts(texts)).probabilities
         if probabilities is None:
-            raise ValueError("a regressor has no probabilities; predict gives the numbers")
+            raise ValueError("a regressor has no probabilities; predict returns the numbers")
         return probabilities
 
     def answer_counts(self, counts: sp.csr_matrix) -> Answers:
-        """Return labels and probabilities of documents whose words `count` or `counts` has counted."""
+        """Return labels and probabilities of documents, given the counts of `count` or `counts`."""
         now = self._now()
         X = self._features(now.estimator, counts)
         if now.target == "number":
@@ -183,7 +183,7 @@ class TextPredictor:
         return Answers(several(decision, names, now.seen_without_class), probabilities, names)
 
     def refusal(self, document: Document, target: Target | None) -> str | None:
-        """Say why a document cannot be learned by a model whose labels are of this kind; None: it can."""
+        """Return why a document does not fit this kind of labels; None: it fits."""
         content, label = document.content, document.label
         if isinstance(content, Bag):
             counts = content.counts
@@ -203,9 +203,9 @@ class TextPredictor:
         return None
 
     def targets(self, labels: Sequence[Label]) -> Any:
-        """Return labels as the estimator takes them, None or NaN where unknown.
+        """Return labels as the estimator reads them, None or NaN if unknown.
 
-        Of several classes, those that the model does not know are left out.
+        With several classes per document, classes that the model does not know are left out.
 
         Returns
         -------
@@ -222,14 +222,14 @@ class TextPredictor:
 
     @property
     def class_names(self) -> list[str]:
-        """The classes in the order of the estimator, to which columns of probabilities belong."""
+        """The classes in the order of the estimator and of the columns of probabilities."""
         now = self._learned
         return [] if now.target == "number" else [str(name) for name in now.estimator.classes_]
 
     # What was learned
 
     def words(self) -> list[str]:
-        """Return the word of each column of the estimator; columns without a name have their number."""
+        """Return the word of each column of the estimator, or its number if it has no name."""
         return self._words(self._now().estimator)
 
     def _words(self, estimator: Any) -> list[str]:
@@ -241,21 +241,21 @@ class TextPredictor:
 
     @property
     def has_topics(self) -> bool:
-        """Whether there are topics, not weights of words alone."""
+        """Whether there are topics."""
         return KINDS[self.kind].fixed.get("decides") != "words"
 
     def topics(self, n_words: int = 10, relevance: float = 1.0) -> list[list[str]]:
-        """Return the top words of each topic; with `relevance` below 1 those that tell it apart."""
+        """Return the top words of each topic; with `relevance` below 1, those that distinguish it."""
         if not self.has_topics:
             raise ValueError(
-                f"a model of kind {self.kind!r} has no topics, only weights of words; see explain"
+                f"a model of kind {self.kind!r} has no topics, only weights of words; use explain"
             )
         estimator = self._now().estimator
         topics: list[list[str]] = estimator.topics(n_words, self._words(estimator), relevance)
         return topics
 
     def explain(self, text: Content, target: str | None = None) -> Explanation:
-        """Say which topics and words of a text carried the decision for a class, by default its own."""
+        """Show which topics and words of a text led to a class, by default the predicted one."""
         estimator, counts = self._now().estimator, self.counts([text])
         named = {} if self.target == "number" else {"target": target}
         X = self._features(estimator, counts)
@@ -264,8 +264,8 @@ class TextPredictor:
 
 
 def require_column(values: Sequence[Any], name: str) -> None:
-    """Raise a TypeError unless values are a column: neither one text nor a table."""
+    """Raise a TypeError unless values are a column: neither a single text nor a table."""
     if isinstance(values, str | bytes):
-        raise TypeError(f"{name} is one text, {brief(values)}; give a list, such as [text]")
+        raise TypeError(f"{name} is a single text, {brief(values)}; give a list, such as [text]")
     if hasattr(values, "columns"):
         raise TypeError(f"{name} is a table; give one column of it: {', '.join(map(str, values.columns))}")

@@ -30,17 +30,17 @@ ESTIMATORS: dict[str, type[Any]] = {  # all that a file may name
 _POSTERIORS: dict[str, type[Sums] | type[TopicSums]] = {
     kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks, Tally, TopicSums)
 }
-_ROOM = 2**24  # bytes that the names of classes may take in memory, whatever else a file holds
+_ROOM = 2**24  # bytes of memory that class names may always take
 _FLOAT = np.dtype(np.float64)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file, by custom ``.bayespa``; an older file is replaced once the new one is whole.
+    """Write a model to a file, usually called ``*.bayespa``; an old file is replaced as a whole.
 
     Parameters
     ----------
     model : TextModel or fitted estimator of this package
-        A `TextModel` is saved with its vocabulary, so that once loaded it reads texts.
+        A `TextModel` is saved with its vocabulary, so that it can read texts when loaded.
     path : path
 
     Examples
@@ -71,11 +71,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the model of a file that `save` wrote, in this version of bayespa or an earlier one.
 
-    Files in which words decide are read from version 3 of the format on: before, they had other features.
+    Models in which words decide can be read from version 3 of the format on; before, they had other features.
 
-    The file is checked as a whole, and read into memory: what becomes of it later, even if another program
-    writes into it, does not change the model. This takes memory in proportion to the size of the file at
-    most. No code of the file is run: it has none.
+    The whole file is checked and read into memory, so later changes of the file have no effect. This takes
+    memory in proportion to the size of the file, at most. Files have no code.
 
     Parameters
     ----------
@@ -88,31 +87,31 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If it is no model file, is damaged, or was written by a later version.
+        If it is not a model file, is damaged, or was written by a later version.
     """
     state, arrays = files.read(path)
     try:
         return _model(state, _Content(arrays))
-    except Exception as error:  # whatever a hostile file may lead to
+    except Exception as error:  # whatever a hostile file may cause
         what = f"{error} is missing" if isinstance(error, KeyError) else short(error)
         raise ModelFileError(
-            f"{os.fspath(path)} does not describe a model ({what}); use another copy of it, or train anew"
+            f"{os.fspath(path)} is not a valid model ({what}); use another copy of it, or train again"
         ) from error
 
 
 def load_text_model(path: str | os.PathLike[str], jobs: int) -> TextModel:
-    """Load a model that reads texts, to be used by so many threads."""
+    """Load a model that reads texts, to be used by `jobs` threads."""
     model = load(path)
     if not isinstance(model, TextModel):
         raise ValueError(
-            f"{path} holds a {type(model).__name__} without its vocabulary, which cannot read texts; "
-            "save a TextModel, or train with bayespa train"
+            f"{path} has a {type(model).__name__} without a vocabulary, which cannot read texts; save a "
+            "TextModel, or train with bayespa train"
         )
     return model.with_jobs(jobs)
 
 
 def _model(state: Any, content: _Content) -> Any:
-    """Return the model that the plain data and the arrays of a file describe."""
+    """Return the model from the plain data and the arrays of a file."""
     if not isinstance(state, dict):
         raise ValueError(f"its state is a {type(state).__name__}, not an object")
     if state["kind"] != "TextModel":
@@ -132,7 +131,7 @@ def _from_estimator(estimator: Any, arrays: dict[str, NDArray[Any]]) -> dict[str
     kind = type(estimator).__name__
     if ESTIMATORS.get(kind) is not type(estimator):
         raise TypeError(f"a {kind} cannot be saved; use TextModel or one of {', '.join(ESTIMATORS)}")
-    estimator = copy(estimator)  # one version of what was learned, whatever other threads learn
+    estimator = copy(estimator)  # one version of the state, even if other threads learn
     check_is_fitted(estimator)
     parts = {"parameters": estimator.get_params(deep=False), "learned": estimator._to_file()}
     state = {
@@ -166,9 +165,9 @@ _NAMES_OF_VERSION_1 = {
 
 
 def _renamed(kind: Any, parameters: dict[str, Any], learned: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters under the names of now.
+    """Return parameters with their present names.
 
-    Files of version 1 have others, and no `expert`; regressors had topics alone up to version 2.
+    Files of version 1 have other names, and no `expert`; regressors had only topics up to version 2.
     """
     known = set(kind._get_param_names())
     if set(parameters) <= known:
@@ -176,7 +175,7 @@ def _renamed(kind: Any, parameters: dict[str, Any], learned: dict[str, Any]) -> 
         return {**parameters, "decides": "topics"} if alone else parameters
     parameters = {_NAMES_OF_VERSION_1.get(name, name): value for name, value in parameters.items()}
     if "tol" not in known:
-        parameters.pop("tol", None)  # BayesPA had it, and stopped passes by it
+        parameters.pop("tol", None)  # BayesPA had it, as a stopping rule
     if "decides" in known:
         with_words = "words" in learned["_posterior"]
         parameters["decides"] = "topics+words" if with_words else "topics"
@@ -190,7 +189,7 @@ def _renamed(kind: Any, parameters: dict[str, Any], learned: dict[str, Any]) -> 
 
 
 def _completed(learned: dict[str, Any]) -> dict[str, Any]:
-    """Return what was learned; files of version 1 know nothing of when to give a label."""
+    """Return what was learned; files of version 1 have no threshold of labels."""
     posterior = learned.get("_posterior")
     if "_calibration" not in learned or not learned.get("_indicator") or not isinstance(posterior, Joint):
         return learned
@@ -198,11 +197,11 @@ def _completed(learned: dict[str, Any]) -> dict[str, Any]:
     return {**learned, "_posterior": Joint({"labels": prior, **posterior})}
 
 
-# Values: JSON has no arrays and tells fewer types apart, so all but the plainest are objects with one tag.
+# Values: JSON has no arrays and fewer types, so all but the simplest are objects with a tag.
 
 
 def _encode(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return `value` as a JSON value; arrays go to `arrays`, under names that begin with `name`."""
+    """Return `value` as a JSON value; arrays go to `arrays`, with names that begin with `name`."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -225,8 +224,8 @@ def _encode(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
         parts = {key: _encode(array, f"{name}.{key}", arrays) for key, array in value.to_arrays().items()}
         return {"posterior": type(value).__name__, "arrays": parts}
     raise TypeError(
-        f"{name} is {value!r}; a model file holds numbers, texts, lists, dicts and arrays of them. "
-        "Set it to such a value first (random_state: an integer or None)"
+        f"{name} is {value!r}; a model file has only numbers, texts, lists, dicts and arrays. Set it to "
+        "such a value first (random_state: an integer or None)"
     )
 
 
@@ -241,14 +240,14 @@ def _encode_array(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]
 
 
 class _Content:
-    """The arrays of a file, each of which is handed out once, and the room that texts may take."""
+    """The arrays of a file, each used once, and the memory that texts may take."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         self._arrays = dict(arrays)
         self._room = _ROOM + 2 * sum(array.nbytes for array in arrays.values())
 
     def decoded(self, value: Any) -> Any:
-        """Return what `_encode` turned into `value`."""
+        """Return the value that `_encode` turned into `value`."""
         if isinstance(value, list):
             return [self.decoded(one) for one in value]
         if not isinstance(value, dict):
@@ -256,11 +255,11 @@ class _Content:
         tag, *others = value
         content = value[tag]
         if tag == "posterior" and others == ["arrays"]:
-            # Not copied: a posterior that cannot be written to makes a new one when it learns.
+            # Not copied: a posterior that is not writeable makes a new one when it learns.
             parts = {name: self._array(array) for name, array in value["arrays"].items()}
             return _posterior(content, parts)
         if others:
-            raise ValueError(f"an object has {tag!r} and {others[0]!r}, where one name is expected")
+            raise ValueError(f"an object has {tag!r} and {others[0]!r} instead of a single name")
         if tag == "joint":
             return Joint(**{name: _tallied(name, self.decoded(part)) for name, part in content.items()})
         if tag in ("array", "transposed"):
@@ -282,20 +281,20 @@ class _Content:
         if tag not in ("array", "transposed"):
             raise ValueError(f"{tag!r} is no array")
         if name not in self._arrays:
-            raise ValueError(f"there is no array {name!r}, or it is named twice")
+            raise ValueError(f"there is no array {name!r}, or it is used twice")
         array = self._arrays.pop(name)
         return array.T if tag == "transposed" else array
 
     def require_room(self, values: Iterable[Any]) -> None:
-        """Raise a ValueError if texts take so much room that they could not be loaded."""
+        """Raise a ValueError if texts would take too much memory."""
         for value in values:
             if isinstance(value, dict) and "texts" in value:
                 self._texts(value["texts"])
 
     def _texts(self, texts: Any) -> NDArray[np.str_]:
-        """Return an array of texts, in which each takes the room of the longest."""
+        """Return an array of texts, in which each takes the memory of the longest."""
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError("what should be names are no texts")
+            raise ValueError("names must be texts")
         longest = max(map(len, texts), default=0)
         self._room -= 4 * len(texts) * longest
         if self._room < 0:
@@ -308,12 +307,12 @@ class _Content:
 def _objects(values: Any) -> NDArray[Any]:
     """Return an array of texts and numbers of any kind."""
     if not isinstance(values, list) or not all(isinstance(one, str | int | float) for one in values):
-        raise ValueError("what should be names are neither texts nor numbers")
+        raise ValueError("names must be texts or numbers")
     return np.array(values, object)
 
 
 def _posterior(kind: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    if kind != "TopicSums":  # which checks its types itself
+    if kind != "TopicSums":  # it checks its types itself
         for name, array in arrays.items():
             if array.dtype != _FLOAT:
                 raise ValueError(f"{name} of a {kind} holds {array.dtype}, not {_FLOAT}")

@@ -1,4 +1,4 @@
-"""How good predictions are, counted as they are made: memory does not grow with their number."""
+"""Scores of predictions, counted as they are made, in constant memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayespa.checks import require_choice, require_number
 from bayespa.corpus.documents import Label, Target
 
-MAIN: dict[Target, str] = {"class": "accuracy", "classes": "micro F1", "number": "R2"}  # of the measures
+MAIN: dict[Target, str] = {"class": "accuracy", "classes": "micro F1", "number": "R2"}  # the main score
 
 
 class Scores:
@@ -36,13 +36,13 @@ class Scores:
         self.target = target
         self.n = 0
         self._exact = 0
-        self._hits: Counter[str] = Counter()  # of each class: documents that have it and were given it,
-        self._true: Counter[str] = Counter()  # that have it,
-        self._given: Counter[str] = Counter()  # that were given it
+        self._hits: Counter[str] = Counter()  # of each class: documents that have it and were predicted so,
+        self._true: Counter[str] = Counter()  # documents that have it,
+        self._given: Counter[str] = Counter()  # documents that were predicted so
         self._sums = np.zeros(4)  # of |error|, error², y, y²
 
     def add(self, labels: Sequence[Label], predicted: Sequence[Label]) -> None:
-        """Count predictions of documents; those without a label do not count."""
+        """Count predictions; documents without a label do not count."""
         pairs = [pair for pair in zip(labels, predicted, strict=True) if pair[0] is not None]
         self.n += len(pairs)
         if self.target == "number":
@@ -60,13 +60,13 @@ class Scores:
             return
         classes = [(set(_names(label)), set(_names(guess))) for label, guess in pairs]
         self._exact += sum(true == given for true, given in classes)
-        # Sorted: in an order that does not hang on hashes.
+        # Sorted, so that the order does not depend on hashes.
         self._true.update(name for true, _ in classes for name in sorted(true))
         self._given.update(name for _, given in classes for name in sorted(given))
         self._hits.update(name for true, given in classes for name in sorted(true & given))
 
     def __add__(self, other: Scores) -> Scores:
-        """Return the scores of the predictions of both."""
+        """Return the scores of both sets of predictions."""
         both = Scores(self.target)
         both.n, both._exact, both._sums = (
             self.n + other.n,
@@ -83,7 +83,7 @@ class Scores:
         return self._hits, self._true, self._given
 
     def summary(self) -> dict[str, float]:
-        """Return the measures that fit the target, by name; none if nothing was counted."""
+        """Return the scores for the target, by name; none if nothing was counted."""
         if not self.n:
             return {}
         if self.target == "number":
@@ -124,15 +124,15 @@ class Scores:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Scores:
-        """Make the scores that `to_state` described."""
+        """Restore the scores that `to_state` described."""
         require_choice("target", state["target"], get_args(Target))
         counts = [state[name] for name in ("hits", "true", "given")]
         if not all(isinstance(count, dict) for count in counts):
-            raise ValueError("the state of Scores must hold counts of classes")
+            raise ValueError("the state of Scores must have counts of classes")
         for n in (state["n"], state["exact"], *(n for count in counts for n in count.values())):
             require_number("a count of Scores", n, 0, 2**53, whole=True)
         if not isinstance(state["sums"], list) or len(state["sums"]) != 4:
-            raise ValueError("the state of Scores must hold four sums")
+            raise ValueError("the state of Scores must have four sums")
         for total in state["sums"]:
             require_number("a sum of Scores", total, -np.inf, infinite=True)
         scores = cls(state["target"])
@@ -142,18 +142,18 @@ class Scores:
 
 
 class ProbabilityScores:
-    """How good probabilities of classes are, and how many of the best it takes to have the right one.
+    """Scores of the probabilities of classes: log loss, calibration error and top-k accuracy.
 
-    Log loss is the mean of -log p of the right class, or of several classes the mean over all of them of what
-    is said of each. The expected calibration error (ECE) compares how sure predictions are with how often
-    they are right, in ten bins: of one class the most probable, of several each. A class that is not known
-    is never right, and has no log loss.
+    Log loss is the mean of -log p of the right class; with several classes per document, the mean over all
+    classes' yes or no. The expected calibration error (ECE) compares probability and accuracy in ten bins: of
+    the most probable class or, with several, of each class. A class that the model does not know counts as
+    wrong, and has no log loss.
 
     Parameters
     ----------
     target : {"class", "classes"}
     names : sequence of n_classes str
-        The classes, to which columns of probabilities belong.
+        The classes of the columns of probabilities.
 
     Attributes
     ----------
@@ -175,11 +175,11 @@ class ProbabilityScores:
         self.target = target
         self.unknown: Counter[str] = Counter()
         self.n = 0  # documents with a label
-        self.n_unknown = 0  # with an unknown one
+        self.n_unknown = 0  # with an unknown label
         self._column = {name: column for column, name in enumerate(names)}
-        self._losses = 0  # of which this is the sum:
+        self._losses = 0  # number of terms of the sum:
         self._loss = 0.0
-        self._bins = np.zeros((3, self.BINS))  # predictions, the sum of their probabilities, those right
+        self._bins = np.zeros((3, self.BINS))  # predictions, sum of their probabilities, right ones
         self._top = dict.fromkeys((k for k in self.TOP if k < len(names)), 0)
 
     def add(self, labels: Sequence[Label], probabilities: NDArray[np.float64]) -> None:
@@ -216,7 +216,7 @@ class ProbabilityScores:
             np.add.at(row, place, values)
 
     def summary(self) -> dict[str, float]:
-        """Return the measures by name; none if nothing was counted."""
+        """Return the scores by name; none if nothing was counted."""
         if not self.n:
             return {}
         n, sure, right = self._bins

@@ -1,4 +1,4 @@
-"""Learning a stream of documents: progressive validation, checkpoints, and stopping where nothing is lost."""
+"""Learn a stream of documents, with progressive validation, checkpoints and safe interrupts."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from bayespa.text.model import Counted, Launched, Recorder, TextModel
 from bayespa.text.scores import MAIN, Scores
 from bayespa.text.targets import target_of
 
-PREDICTED = 32  # documents of a mini-batch to predict before it is learned, if learning does not tell
+PREDICTED = 32  # documents of a mini-batch to predict before learning, unless learning predicts them
 
 
 @dataclass(frozen=True)
 class StreamRun:
-    """How far learning a stream has come."""
+    """Progress in a stream."""
 
-    documents: int  # learned, of this stream
-    checksum: int  # of their contents, by which the same stream is known again
-    scores: Scores | None  # of predictions made before documents were learned; None: not begun
-    started: dict[str, Any] | None = None  # plain data that describe how
+    documents: int  # number of documents learned from this stream
+    checksum: int  # of their contents, to recognise the same stream
+    scores: Scores | None  # of predictions made before learning; None: not begun
+    started: dict[str, Any] | None = None  # plain data about how it was started
 
     def to_state(self) -> dict[str, Any]:
         """Return plain data for `from_state`."""
@@ -41,25 +41,25 @@ class StreamRun:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StreamRun:
-        """Make the run that `to_state` described."""
+        """Restore the run that `to_state` described."""
         for name in ("documents", "checksum"):
             require_number(name, state[name], 0, 2**53, whole=True)
         scores = None if state["scores"] is None else Scores.from_state(state["scores"])
         return cls(state["documents"], state["checksum"], scores, state.get("started"))
 
     def skip(self, stream: Iterator[Document]) -> None:
-        """Pass over what was learned already, and make sure that it is."""
+        """Skip the documents that were learned already, and check that they are the same."""
         checksum = n = 0
         for document in islice(stream, self.documents):
             checksum, n = _checksum([document], checksum), n + 1
         if (n, checksum) != (self.documents, self.checksum):
             raise ValueError(
-                f"the first {self.documents} documents are not those that the checkpoint was made from; "
-                "resume with the same input and options, or start anew"
+                f"the first {self.documents} documents differ from those of the checkpoint; resume with the "
+                "same input and options, or start again"
             )
 
     def after(self, chunk: list[Document], scores: Scores) -> StreamRun:
-        """Return the run when these documents are learned, too."""
+        """Return the run after these documents."""
         checksum = _checksum(chunk, self.checksum)
         return StreamRun(self.documents + len(chunk), checksum, scores, self.started)
 
@@ -96,45 +96,44 @@ def learn_stream(
     sought: bool = False,
     tell: Callable[[list[Document]], None] = lambda documents: None,
 ) -> Iterator[StreamRun]:
-    """Learn documents a mini-batch at a time, predicting some of each before it is learned.
+    """Learn documents in mini-batches, and predict some of each before learning it.
 
     Parameters
     ----------
     model : TextModel
-        If it holds a run (``model.run``), the documents of that run are passed over.
+        If it has a run (``model.run``), the documents of that run are skipped.
     documents : iterable of Document
     interrupts : Interrupts, optional
-        Whose signals are obeyed between mini-batches; by default signals act as ever.
+        Its signals are handled between mini-batches; by default signals act as usual.
     batch_size : int, optional
-        Documents of a mini-batch; by default the model's.
+        Size of a mini-batch; by default the model's.
     ahead : bool
-        Whether a thread reads ahead: for files. Otherwise an interrupt ends the waiting for a stream.
+        Whether a thread reads ahead, for files. Otherwise an interrupt ends the wait for a stream.
     keep_rest : bool
-        Whether an interrupt learns an incomplete mini-batch first: for streams that cannot be read again.
+        Whether an interrupt learns an incomplete mini-batch first, for streams that cannot be read again.
     checkpoint : callable
-        Called with the run after each `every` documents, when model and vocabulary can be saved together and,
-        with a lag, nothing is under way (see `bayespa.learning.level`). It changes nothing that is learned.
+        Called with the run after every `every` documents, when model and vocabulary can be saved together
+        and, with a lag, no step is in progress (see `bayespa.learning.level`). The result is the same.
     every : int
     seconds : float, optional
-        Call `checkpoint` when so many seconds have passed since it was called last and something was learned,
-        too, even while the stream is waited for, unless the model has a lag. Then the main thread has to run
-        this.
+        Also call `checkpoint` when so many seconds have passed since the last call and something was learned,
+        even while waiting for the stream, unless the model has a lag. Only in the main thread.
     problems : Problems, optional
-        Takes documents that cannot be learned, such as those whose label is not of the kind that the others
-        have: they are left out. By default the first one raises `MalformedInput`.
+        Collects documents that cannot be learned, such as those whose label is of another kind; they are left
+        out. By default the first one raises `MalformedInput`.
     started : dict, optional
-        Plain data that describe how the run was started, to be kept with it.
+        Plain data about how the run was started; saved with it.
     workers : Executor
-        Whoever computes steps. If the model has a `lag` above 1, so many mini-batches are under way at once.
+        Computes steps. If the model has a `lag` above 1, so many mini-batches are in progress at once.
     sought : bool
-        Whether the documents of the model's run were passed over already: a broker's stream was sought.
+        Whether the documents of the model's run were skipped already, as in a broker's stream.
     tell : callable
         Called with each mini-batch before it is learned.
 
     Yields
     ------
     StreamRun
-        After each mini-batch, when the model is whole.
+        After each mini-batch, when the model is complete.
 
     Raises
     ------
@@ -201,7 +200,7 @@ def learn_stream(
                     waiting.append((chunk, model.launch(flight, counted, labels, last)))
                 else:
                     whole = model.fitted or len(chunk) == first
-                    # Fewer documents than the first mini-batch takes: the second half is predicted first.
+                    # If there are too few documents for the first mini-batch, predict the second half first.
                     edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
                     for begin, end in pairwise([*edges, len(chunk)]):
                         run = learn_batch(model, chunk[begin:end], counted[begin:end], run, workers=workers)
@@ -223,7 +222,7 @@ def learn_stream(
 
 
 def _sound(model: TextModel, documents: Iterable[Document], problems: Problems | None) -> Iterator[Document]:
-    """Yield the documents that the model can learn; the first label tells what labels are."""
+    """Yield the documents that the model can learn; the first label shows the kind of labels."""
     target = model.target
     for document in documents:
         message = model.refusal(document, target)
@@ -244,9 +243,9 @@ def learn_batch(
     learn: Callable[[Recorder], object] | None = None,
     workers: Executor = HERE,
 ) -> StreamRun:
-    """Learn a mini-batch; with it the model publishes how far the stream is, and how well it did before.
+    """Learn a mini-batch; publish the progress in the stream and the scores before learning with it.
 
-    `learn` takes a `Recorder` and does it; by default `TextModel.learn_counts`, with these `workers`.
+    `learn` takes a `Recorder`; by default it is `TextModel.learn_counts`, with these `workers`.
     """
     labels = [document.label for document in chunk]
     topics = _topics(model) if model.history.due else {}
@@ -270,7 +269,7 @@ def learn_batch(
 
 
 def _topics(model: TextModel) -> dict[str, float]:
-    """Return the names and sizes of the topics, of a model in which they come and go."""
+    """Return the names and sizes of the topics, if their number changes."""
     if not model.fitted or not hasattr(model.estimator, "topic_ids_"):
         return {}
     names, sizes = model.estimator.topic_names_, model.estimator.topic_sizes_
@@ -288,7 +287,7 @@ def _wait(
     interrupts: Interrupts,
     keep_rest: bool,
 ) -> Generator[Batch, None, None]:
-    """Read mini-batches; an interrupt ends them, perhaps with one of what was read."""
+    """Read mini-batches; an interrupt ends them, perhaps with an incomplete one."""
     interrupted = False
     while not interrupted:
         chunk: list[Document] = []
@@ -312,9 +311,8 @@ def _ahead(
 ) -> Generator[Batch, None, None]:
     """Read mini-batches in a thread while others are learned; an interrupt ends them.
 
-    The vocabulary learns while reading. What it has counted ahead of learning is neither saved nor kept: once
-    `TextModel.take_back` has taken it back this `counter` counts no more, though the thread may still wait
-    for its input.
+    The vocabulary learns while reading. What it counted ahead of learning is neither saved nor kept: after
+    `TextModel.take_back` this `counter` counts no more, even if the thread still waits for input.
     """
     batches: queue.Queue[Batch | BaseException | None] = queue.Queue(maxsize=2)
     ended = threading.Event()
@@ -330,7 +328,7 @@ def _ahead(
             while chunk := list(islice(stream, next(sizes))):
                 put(_counted(model, chunk, counter))
             put(None)
-        except BaseException as error:  # to be raised where it is noticed
+        except BaseException as error:  # raised again in the main thread
             put(error)
 
     thread = threading.Thread(target=read, daemon=True)
@@ -342,8 +340,8 @@ def _ahead(
             except queue.Empty:
                 if thread.is_alive() or not batches.empty():
                     continue
-                raise RuntimeError(  # it could not even say why
-                    "the thread that reads has died; what was learned is whole, so go on from there"
+                raise RuntimeError(  # it could not say why
+                    "the reading thread has died; the model is complete, so continue from there"
                 ) from None
             if batch is None:
                 return

@@ -1,4 +1,4 @@
-"""What labels of texts mean: a class, several or a number, in the forms of people and of estimators."""
+"""What labels of texts are (a class, several classes or a number), for users and for estimators."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MEANING = {
 
 
 def names_of(label: Any) -> tuple[str, ...]:
-    """Return the classes that a label names."""
+    """Return the classes of a label."""
     return tuple(label) if isinstance(label, tuple | list | set | frozenset) else (str(label),)
 
 
 def several(decision: NDArray[np.float64], names: list[str], none_allowed: bool) -> list[Label]:
-    """Return the classes whose margin (n, T) is positive, or where there must be one the best."""
+    """Return the classes with a positive margin (n, T), or the best one if there must be one."""
     chosen = decision > 0.0
     if not none_allowed:
         chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
@@ -37,7 +37,7 @@ def several(decision: NDArray[np.float64], names: list[str], none_allowed: bool)
 
 
 def plain_label(value: Any) -> Label | int:
-    """Return a label in the form that it would have if it came from a file; integers remain.
+    """Return a label in the form that it would have in a file; integers stay as they are.
 
     >>> [plain_label(value) for value in (["a", "b"], {"b", "a"}, np.int64(3), 0.5, float("nan"), "")]
     [('a', 'b'), ('a', 'b'), 3, 0.5, None, None]
@@ -45,7 +45,7 @@ def plain_label(value: Any) -> Label | int:
     if type(value) is str:  # as most are
         return value or None
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-    if type(value) is int:  # a class, or a number if the others are
+    if type(value) is int:  # a class, or a number if other labels are fractions
         return value
     if isinstance(value, set | frozenset):
         value = sorted(value)
@@ -53,7 +53,7 @@ def plain_label(value: Any) -> Label | int:
 
 
 def target_of(labels: Sequence[Label | int]) -> Target:
-    """Return what the first label is."""
+    """Return the kind of the first label."""
     for label in labels:
         if label is not None:
             return (
@@ -73,17 +73,17 @@ def as_target(label: Label | int, target: Target, row: int) -> Label:
     if target == "classes" and isinstance(label, str):
         return (label,)
     if target == "number" and isinstance(label, str) and _NUMBER.fullmatch(label.strip()):
-        return float(label)  # of a table of texts, in which only fractions show what they are
+        return float(label)  # in a table of texts only fractions are recognised as numbers
     if (target == "class") != isinstance(label, str) or (target == "classes") != isinstance(label, tuple):
         raise ValueError(
-            f"labels[{row}] is {label!r}, which does not fit target={target!r}; give all labels "
-            "one form, or say target="
+            f"labels[{row}] is {label!r}, which does not fit target={target!r}; give all labels the same "
+            "form, or set target="
         )
     return label
 
 
 def encoded(labels: Sequence[Label], target: Target, classes: ClassNames) -> Any:
-    """Return labels as the estimators take them, unknown ones as None or NaN."""
+    """Return labels as the estimators read them; unknown ones are None or NaN."""
     if target == "class":
         return list(labels)
     if target == "number":

@@ -1,4 +1,4 @@
-"""What classes mean to a topic model, and what every one that classifies does with them."""
+"""Classes of a topic model, and the base class of its classifiers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# The paper's section 5.1, and the choices that its algorithms leave no doubt about.
+# Section 5.1 of the paper, and choices that its algorithms imply.
 PAPER: dict[str, Any] = {
     "decides": "topics",
     "cost": 1.0,
@@ -47,7 +47,7 @@ PAPER: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes of a classifier: a document has one of them or, if `indicator`, any number."""
+    """The classes of a classifier: a document has one or, if `indicator`, any number of them."""
 
     names: NDArray[Any]
     indicator: bool
@@ -62,12 +62,12 @@ class Classes:
         *,
         fit: bool,
     ) -> Classes:
-        """Return the classes after y: those named, else those before, else (in `fit`) those in y."""
+        """Return the classes after y: those given, else those before, else (in `fit`) those in y."""
         indicator = y.ndim == 2 and y.shape[1] > 1
         if before is not None and not known.any():
             indicator = before.indicator
         if before is not None and indicator != before.indicator:
-            meaning = {True: "an indicator matrix of several labels", False: "one class a document"}
+            meaning = {True: "an indicator matrix of several labels", False: "one class per document"}
             raise ValueError(
                 f"y is {meaning[indicator]}, but the model has learned {meaning[before.indicator]}"
             )
@@ -94,10 +94,10 @@ class Classes:
         return classes
 
     def joined(self, other: Classes) -> Classes:
-        """Return the classes of two models together; labels must have the same columns."""
+        """Return the union of the classes of two models; labels must have the same columns."""
         if self.indicator != other.indicator:
             raise ValueError(
-                "one model has learned an indicator matrix of several labels, the other one class a document"
+                "one model has learned several labels per document, the other one class per document"
             )
         if not self.indicator:
             return Classes(np.union1d(self.names, other.names), indicator=False)
@@ -107,31 +107,31 @@ class Classes:
 
     @property
     def n_tasks(self) -> int:
-        """One task for two classes, which stands for the second; else one for each."""
+        """One task for two classes, whose positive side is the second class; else one per class."""
         return 1 if len(self.names) == 2 and not self.indicator else len(self.names)
 
     @property
     def task_names(self) -> list[str]:
-        """What a positive margin of each task speaks for."""
+        """The class that a positive margin of each task speaks for."""
         return [str(name) for name in (self.names[1:] if self.n_tasks == 1 else self.names)]
 
     @property
     def kind(self) -> Kind:
-        """What their probabilities are."""
+        """The kind of probabilities."""
         return "labels" if self.indicator else "exclusive" if self.n_tasks > 1 else "binary"
 
     def require_continues(self, before: Classes) -> None:
-        """Raise a ValueError unless all classes of `before` are here, labels in the same columns."""
+        """Raise a ValueError unless all classes of `before` are here, and labels in the same columns."""
         kept = self.names[: len(before.names)] if self.indicator else self.names
         lost = np.setdiff1d(before.names, kept)
         if len(lost) or (self.indicator and np.any(kept != before.names)):
             raise ValueError(
                 f"classes is {some(self.names)}, but the model knows {some(before.names)}; name all "
-                f"classes, old and new{', the new ones behind' if self.indicator else ''}"
+                f"classes, old and new{', the new ones at the end' if self.indicator else ''}"
             )
 
     def tasks_before(self, before: Classes) -> tuple[Sources, Floats]:
-        """Return, for each task, the task of `before` that it continues (-1: none) and with which sign."""
+        """Return, for each task, the task of `before` that it continues (-1: new), and with which sign."""
         if not self.indicator:
             return tasks_of(self.names, before.names)
         place = np.arange(self.n_tasks)
@@ -178,15 +178,15 @@ class Classes:
         if y.shape[1] != self.n_tasks:
             raise ValueError(
                 f"y has {y.shape[1]} columns, but the model has {self.n_tasks} labels; name them all in "
-                "partial_fit(..., classes=...), the new ones behind"
+                "partial_fit(..., classes=...), the new ones at the end"
             )
         numbers = np.where(known, y, 0)
         strange = known & (numbers != 0) & (numbers != 1)
         if strange.any():
             i, j = np.argwhere(strange)[0]
             raise ValueError(
-                f"y[{i}, {j}] is {y[i, j]!r}; a y of two dimensions says which labels a document has: 0 "
-                "or 1, NaN if unknown"
+                f"y[{i}, {j}] is {y[i, j]!r}; a y of two dimensions has 1 or 0 for each label, and "
+                "NaN if unknown"
             )
         return np.where(known, 2.0 * numbers.astype(np.float32) - 1.0, np.nan).astype(np.float32)
 
@@ -203,20 +203,20 @@ def _values(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[misc]
-    """Classes are tasks, whose largest margin decides; subclasses say what the topics are.
+    """Each class is a task, and the largest margin decides; subclasses define the topics.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        How much classes count: decisions and probabilities are those of a stream in which a class is so many
-        times as frequent. A dict has the weight of each class, 1 if it is missing; it may be set at any time.
-        "balanced": as if all classes were as frequent. Of more than two classes rare ones count a little
-        more as it is.
+        Weights of classes. A weight multiplies the odds of a class, in decisions and probabilities, as if the
+        class were so many times as frequent. Learning does not depend on it, so you can set it at any time. A
+        dict maps classes to weights; missing classes have 1. "balanced": as if all classes were equally
+        frequent. None: with more than two classes, rare classes count a little more.
     """
 
     class_weight: Mapping[Any, float] | str | None = None
 
-    _evidence = 128  # documents of a mini-batch that the meaning of margins is learned from, at least
+    _evidence = 128  # documents of a mini-batch, at least, from which calibration is learned
 
     def _calibration(self, meaning: Classes, values: dict[str, Any]) -> Calibration:
         given = values["class_weight"]
@@ -236,7 +236,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.classifier_tags.poor_score = True  # on data that are no counts, like every model of word counts
+        tags.classifier_tags.poor_score = True  # on data other than counts
         return tags
 
     def _read(
@@ -254,7 +254,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
 
     @property
     def multilabel_(self) -> bool:
-        """Whether a document may have any number of labels; else it has one class."""
+        """Whether a document may have any number of labels."""
         return bool(self._known().meaning.indicator)
 
     def decision_function(
@@ -269,11 +269,11 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
             Decide with the posterior mean of the weights, or with one draw from their posterior for the whole
             call.
         random_state : int, RandomState or Generator, optional
-            Seed of that draw; by default the model's, and every call draws the same.
+            Seed of that draw; by default the model's, so that every call draws the same.
 
         Returns
         -------
-        array of shape (n,) for two classes, positive for the second, else (n, T)
+        array of shape (n,) for two classes (positive for the second), else (n, T)
         """
         learned, corpus = self._corpus(X)
         return _shaped(learned.knowledge.margins(corpus, prediction, random_state)[0])
@@ -281,7 +281,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
     def decision_std(self, X: Any) -> Floats:
         """Return the standard deviation of the margins, in the shape of `decision_function`.
 
-        It has two sources: what is not known about the weights, and about the topics of a document's words.
+        It includes the uncertainty of the weights and of the topics of a document's words.
         """
         learned, corpus = self._corpus(X)
         return _shaped(np.sqrt(learned.knowledge.margins(corpus)[1]))
@@ -291,9 +291,9 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
     ) -> NDArray[Any]:
         """Return the class of each document, (n,), or 0 and 1 for each label, (n, T).
 
-        The parameters are those of `decision_function`. Of many labels those are given whose margin is above
-        one that was learned: it would have been best (by F1) for what was said before labels were seen, and
-        is subtracted from decisions and weights.
+        The parameters are those of `decision_function`. With several labels per document, a label is
+        predicted if its decision is positive. The threshold is learned: it is the best by F1 for predictions
+        made before the labels were seen, and is already subtracted from decisions and weights.
         """
         learned, corpus = self._corpus(X)
         decision = learned.knowledge.margins(corpus, prediction, random_state)[0]
@@ -301,7 +301,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         return decided
 
     def _answers(self, X: Any) -> tuple[NDArray[Any], Floats, Floats]:
-        """Return what `predict` and `predict_proba` say, and the margins (n, T), for the price of one."""
+        """Return the results of `predict` and `predict_proba`, and the margins (n, T), from one inference."""
         learned, corpus = self._corpus(X)
         decision = learned.knowledge.margins(corpus)[0]
         return learned.meaning.decided(decision), _probable(decision, learned.knowledge), decision
@@ -309,44 +309,44 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n, n_classes), or of each label on its own, (n, T).
 
-        Powers of sigmoids of decisions; where one class is right, shares of their sum, with some noise. The
-        temperature of the sigmoids, the power and the noise were learned while learning: from what the model
-        would have said of documents before it saw the label. `predict` gives labels by another rule: a label
-        may be worth giving (by F1) that is less probable than not.
+        Probabilities are calibrated while the model learns, on predictions made before it saw the labels.
+        Each is a power of the sigmoid of a decision; if one class is right, they are normalised, with a
+        little noise. With several labels per document, `predict` may predict a label whose probability is
+        below 0.5, because its threshold is chosen by F1.
         """
         learned, corpus = self._corpus(X)
         return _probable(learned.knowledge.margins(corpus)[0], learned.knowledge)
 
     @property
     def progressive_(self) -> Floats:
-        """What `decision_function` would have said of the last call's documents before they were learned.
+        """`decision_function` of the last call's documents, before they were learned.
 
-        (n, T), from a single sweep: a little less certain than `decision_function`. The documents that
-        initialised the topics are an exception: their words were seen before.
+        (n, T), from a single sweep, so a little less certain than `decision_function`. For documents that
+        initialised the topics it is too optimistic, because their words were seen before.
         """
         learned = self._known()
         margin: Floats = learned.progressive - learned.knowledge.offset
         return margin
 
     def explain(self, X: Any, target: Any = None, feature_names: ArrayLike | None = None) -> Explanation:
-        """Say which topics and which words of a document carried a decision.
+        """Show which topics and words of a document led to a decision.
 
         Parameters
         ----------
         X : array of shape (n_words,), or array or sparse matrix of shape (1, n_words)
             One document.
         target : class or label, optional
-            Whose decision to explain; by default that of the predicted class. Two classes have one decision,
-            for the second; that for the first is its opposite.
+            Class whose decision to explain; by default the predicted one. Two classes have one decision, for
+            the second; the first has its negative.
         feature_names : sequence of n_words, optional
             The words.
 
         Returns
         -------
         Explanation
-            What the average document starts from, what topics of this one contribute above that, and what
-            words add beside them sum to the decision; so do base and words. With the probability, and the
-            class that comes next.
+            The decision is the sum of `base` (the average document), the topics' contributions, and `beside`
+            (the words). It is also the sum of `base` and the words' contributions. The explanation has the
+            probability and the runner-up, too.
         """
 
         def choose(knows: Knowledge, margin: Floats) -> Subject:
@@ -354,7 +354,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
             classes, probability = meaning.names, _probable(margin[None], knows)[0]
             found = [int(probability.argmax())] if target is None else np.flatnonzero(classes == target)
             if meaning.n_tasks > 1 and target is None:
-                found = [int(margin.argmax())]  # probabilities of the surest may be the same
+                found = [int(margin.argmax())]  # several probabilities may round to 1
             if not len(found):
                 raise ValueError(f"target is {target!r}, and the classes are {some(classes)}")
             place = int(found[0])
@@ -384,7 +384,7 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
-    """A classifier that goes on learning, and adds what others have learned."""
+    """A classifier that can learn more, and merge with others."""
 
     def partial_fit(
         self,
@@ -394,20 +394,20 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
         topic_words: ArrayLike | None = None,
         workers: Executor = HERE,
     ) -> Self:
-        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
+        """Learn more documents, in their order, in mini-batches of `batch_size`.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_words)
             Counts. More columns than before are new words.
         y : array of shape (n,) or (n, T), optional
-            Classes, or 0 and 1 for each of T labels; None or NaN where unknown. None: no label is known.
+            Classes, or 0 and 1 for each of T labels; None or NaN if unknown. None: no label is known.
         classes : array, optional
-            All classes that y will have: on the first call, and whenever new ones are to come.
+            All classes: required on the first call, and whenever new ones will come.
         topic_words : array of bool of shape (n_words,), optional
-            Which columns topics are made of; by default all. Of columns known before it stays as it was.
+            Columns that topics use; by default all. Columns that are known already keep their setting.
         workers : Executor, optional
-            As for `fit`; all is added when this returns.
+            As in `fit`. All steps are complete when this method returns.
 
         Returns
         -------
@@ -417,7 +417,7 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
 
 
 def _probable(decision: Floats, knows: Knowledge) -> Floats:
-    """Return the probabilities that margins (n, T) stand for."""
+    """Return the probabilities for margins (n, T)."""
     kind = knows.meaning.kind
     found = knows.margin_meaning.probabilities(decision / knows.model.margin, kind)
     return np.hstack([1.0 - found, found]) if kind == "binary" else found

@@ -1,4 +1,4 @@
-"""Documents and their labels as the topic models read them: from arrays to tokens in mini-batches."""
+"""Documents and labels as the topic models read them: from arrays to tokens in mini-batches."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from bayespa.checks import require_sound, sparse_format
 from bayespa.native.medlda import Documents
 from bayespa.posteriors.posterior import GRID
 
-Labels = NDArray[np.float32]  # (n, T): ±1 or a target, NaN where unknown
+Labels = NDArray[np.float32]  # (n, T): ±1 or a target, NaN if unknown
 UNIT = GRID  # counts of topics are multiples of it: see `bayespa.posteriors.Dirichlet.totals`
-TOKENS_OF_FRACTIONS = 512  # most tokens that a document of fractional counts is cut into
-LONGEST = 2**24  # tokens: up to here a float32 counts every one
+TOKENS_OF_FRACTIONS = 512  # largest number of tokens of a document with fractional counts
+LONGEST = 2**24  # tokens: the most that float32 counts exactly
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Token counts, and what a token of each document weighs.
+    """Token counts, and the weight of a token of each document.
 
-    A document of whole numbers has tokens of weight 1. One with fractional counts (a total of t) is cut into
-    tokens that all weigh u, the power of two in [t / 512, t / 256) or at most 1, and its counts are rounded
-    to multiples of u. Its topic proportions then have the prior Dir(α/u): tokens count u times what whole
-    ones do, in the topics as in the prior.
+    A document of whole counts has tokens of weight 1. A document of fractional counts with total t is split
+    into tokens of equal weight u, the power of two in [t / 512, t / 256) or at most 1, and its counts are
+    rounded to multiples of u. Its topic proportions then have the prior Dir(α/u): a token counts u times a
+    whole one, in the topics as in the prior.
     """
 
     counts: sparse.csr_matrix  # (n, W), int32
     weights: NDArray[np.float64]  # (n,), powers of two
-    topical: sparse.csr_matrix | None = None  # the words that topics are made of, if these are not all
+    topical: sparse.csr_matrix | None = None  # the words that topics use, if not all
 
     @classmethod
     def of(cls, X: Any, *, name: str) -> Corpus:
-        """Check a matrix of non-negative counts, dense or sparse, and cut its documents into tokens.
+        """Check a matrix of non-negative counts, dense or sparse, and split its documents into tokens.
 
         Examples
         --------
@@ -48,7 +48,7 @@ class Corpus:
         """
         require_sound("X", X)
         if sparse_format(X) not in (None, "csr", "csc") and X.dtype.kind in "iu":
-            X = X.astype(np.float64)  # to become CSR, duplicates are summed: integers might wrap around
+            X = X.astype(np.float64)  # converting to CSR sums duplicates: integers might overflow
         kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
         counted = type(X) is sparse.csr_matrix and X.dtype == np.int32 and 0 not in X.shape  # by us
         try:
@@ -57,13 +57,13 @@ class Corpus:
             if "could not convert string" not in str(error):
                 raise
             raise ValueError(
-                "X holds texts, not counts of words; count them first (CountVectorizer), or use "
+                "X has texts, not counts of words; count them first (CountVectorizer), or use "
                 "bayespa.TextModel, which reads texts"
             ) from error
         check_non_negative(X, name)
         X = sparse.csr_matrix(X)
         if not X.has_canonical_format or not X.data.all():
-            X = X.astype(np.float64) if X.dtype.kind == "i" else X.copy()  # sums must not wrap around
+            X = X.astype(np.float64) if X.dtype.kind == "i" else X.copy()  # sums must not overflow
             X.sum_duplicates()
             X.eliminate_zeros()
         n_entries, data = np.diff(X.indptr), X.data
@@ -80,20 +80,20 @@ class Corpus:
         if (longest > LONGEST).any():
             row = int(np.argmax(longest))
             raise ValueError(
-                f"document {row} of X has {longest[row]:.0f} tokens, and {LONGEST} is the most; divide its "
-                "counts by a constant, or split it into several documents"
+                f"document {row} of X has {longest[row]:.0f} tokens, more than {LONGEST}; divide its counts "
+                "by a constant, or split it into several documents"
             )
         counts = sparse.csr_matrix((data.astype(np.int32), X.indices, X.indptr), X.shape)
         if fractional.any():
-            counts = counts.copy()  # the indices are the caller's
-            counts.eliminate_zeros()  # what rounds to no token at all
+            counts = counts.copy()  # the indices belong to the caller
+            counts.eliminate_zeros()  # counts that round to no token
         return cls(counts, weights)
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def with_topical(self, columns: NDArray[np.bool_] | None) -> Corpus:
-        """Return the same documents, whose topics are made of some columns (W,) only."""
+        """Return the same documents, of which topics use only some columns (W,)."""
         if columns is None or columns.all():
             return self
         counts = self.counts
@@ -103,10 +103,9 @@ class Corpus:
         return Corpus(counts, self.weights, topical)
 
     def ids(self) -> NDArray[np.uint32]:
-        """Return a number for each document that depends on its words and counts alone.
+        """Return a number for each document that depends only on its words and counts.
 
-        Predictions address their random numbers by it: whatever else is in the call, a document gets the same
-        ones.
+        It addresses the random numbers of predictions, so that a document gets the same ones in every call.
         """
         h = self.counts.indices.astype(np.uint64) << np.uint64(32) | self.counts.data.astype(np.uint64)
         for shift, factor in (
@@ -126,14 +125,14 @@ class Corpus:
         labels: NDArray[np.float32] | None = None,
         ids: NDArray[np.uint32] | None = None,
     ) -> Batch:
-        """Return some documents as a mini-batch, with their labels (rows, T) and random addresses."""
+        """Return some documents as a mini-batch, with labels (rows, T) and addresses of random numbers."""
         labels = np.empty((len(rows), 0), np.float32) if labels is None else labels
         own = None if self.topical is None else Documents.from_csr(self.topical, rows, ids)
         documents = Documents.from_csr(self.counts, rows, ids)
         return Batch(documents, self.weights[rows], labels, own, self.counts.shape[1])
 
     def halves(self) -> tuple[Corpus, Corpus]:
-        """Return tokens of topics at even places of every document, and those at odd places."""
+        """Return the tokens at even positions of every document, and those at odd positions."""
         counts = self.counts if self.topical is None else self.topical
         data = counts.data.astype(np.int64)
         ends = np.cumsum(data)
@@ -150,12 +149,12 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Batch:
-    """A mini-batch: documents over one vocabulary, the weight of their tokens, and labels."""
+    """A mini-batch: documents with a common vocabulary, the weights of their tokens, and labels."""
 
     documents: Documents
     weights: NDArray[np.float64]  # (n,)
-    labels: NDArray[np.float32]  # (n, T): ±1 or a target, NaN where missing
-    topical_documents: Documents | None = None  # their words that topics are made of; None: all
+    labels: NDArray[np.float32]  # (n, T): ±1 or a target, NaN if unknown
+    topical_documents: Documents | None = None  # with only the words that topics use; None: all
     n_words: int = 0  # columns of the corpus
 
     def __len__(self) -> int:
@@ -163,7 +162,7 @@ class Batch:
 
     @property
     def topical(self) -> Batch:
-        """The same mini-batch, with the words that topics are made of."""
+        """The same mini-batch, with only the words that topics use."""
         own = self.topical_documents
         return self if own is None else Batch(own, self.weights, self.labels, n_words=self.n_words)
 
@@ -180,7 +179,7 @@ class Batch:
         )
 
     def by_weight(self) -> Iterator[tuple[float, Any, Documents]]:
-        """Yield each token weight, the places of its documents, and these; for whole counts, all at once."""
+        """Yield each token weight, the positions of its documents, and the documents."""
         docs = self.documents
         if (self.weights == self.weights[:1]).all():
             yield float(self.weights[0]) if len(self) else 1.0, slice(None), docs
@@ -196,7 +195,7 @@ class Batch:
 
 
 def _rows(indptr: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return some rows of a sparse matrix: where each begins, and the places of their entries."""
+    """Return some rows of a sparse matrix: where each begins, and the positions of their entries."""
     begin = indptr[rows].astype(np.int64)
     n_entries = indptr[rows + 1] - begin
     cut = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_entries)])
@@ -204,7 +203,7 @@ def _rows(indptr: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.int
 
 
 class Batches(Sequence[Batch]):
-    """The mini-batches of a corpus, cut out when they are asked for."""
+    """The mini-batches of a corpus, made on demand."""
 
     def __init__(
         self,
@@ -229,9 +228,9 @@ class Batches(Sequence[Batch]):
         return self.corpus.batch(rows, self.labels[rows])
 
     def joined(self, n_documents: int) -> tuple[Batch, list[int]]:
-        """Return the mini-batches that the first documents make up as one, and where they begin and end.
+        """Return the mini-batches of the first documents as one, and their boundaries.
 
-        There is at least one; if it has more documents than these, the rest is left out.
+        There is at least one. If it has more documents, the rest is left out.
         """
         edges = [edge for edge in self.edges if edge <= n_documents]
         if len(edges) < 2:
@@ -241,7 +240,7 @@ class Batches(Sequence[Batch]):
 
 
 def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the labels of n documents, 1-D or 2-D, and where they are known: neither None nor NaN.
+    """Return the labels of n documents, 1-D or 2-D, and which are known: neither None nor NaN.
 
     >>> y, known = label_array(3, ["a", None, "b"])
     >>> known.tolist()
@@ -257,7 +256,7 @@ def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if array.ndim not in (1, 2) or len(array) != n:
         raise ValueError(f"y has shape {array.shape}; {n} documents need ({n},) or ({n}, labels)")
     if array.dtype.kind == "O":
-        # NaN, and pandas' NA, are the values that do not equal themselves.
+        # NaN and pandas' NA do not equal themselves.
         known = np.array(
             [v is not None and (v == v) is True for v in map(_scalar, array.ravel())], dtype=bool
         )

@@ -1,4 +1,4 @@
-"""What all topic models share as scikit-learn estimators: parameters, learning, a published value, files."""
+"""Base class of all topic models as scikit-learn estimators: parameters, learning, files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from bayespa.topics.part import Floats
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-ORDER = 3  # the purpose of a key, see `bayespa.native.random.subkey`
-IN_ALL, PER_TASK, MOST_PASSES = 4096, 256, 32  # documents of all passes over a small corpus, and passes
+ORDER = 3  # purpose of a key, see `bayespa.native.random.subkey`
+IN_ALL, PER_TASK, MOST_PASSES = 4096, 256, 32  # limits of passes over a small corpus
 
 
 class Losses:
-    """A list of numbers as a value, of which longer ones share the memory."""
+    """An immutable list of numbers; longer ones share its memory."""
 
     def __init__(self, values: list[float] | None = None, n: int | None = None) -> None:
         self._values = [] if values is None else values
@@ -51,30 +51,30 @@ class Losses:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """All that a topic model has learned, as one value."""
+    """Everything a topic model has learned, as one immutable value."""
 
     state: State[Joint]
     model: Model
-    parameters: tuple[Any, ...]  # that the model was made of,
-    values: dict[str, Any]  # and what they stood for
+    parameters: tuple[Any, ...]  # from which the model was made,
+    values: dict[str, Any]  # and their resolved values
     features: Features
     meaning: Any  # of y: `Classes` or `Numbers`
     key: int  # of the random numbers
     losses: Losses
-    progressive: Floats | None = None  # (n, T): margins of the last call's documents before it learned them
+    progressive: Floats | None = None  # (n, T): margins of the last call's documents, before it learned them
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from it
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached values
 
     @cached_property
     def knowledge(self) -> Knowledge:
-        """What follows from it."""
+        """What predictions need, computed from it."""
         return Knowledge(self.model, self.state.posterior, self.features, self.meaning, self.key)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicEstimator(ValueEstimator):
-    """Subclasses say what the model is (`_model`), how it learns (`_schedule`), what y means (`_read`).
+    """Subclasses define the model (`_model`), how it learns (`_schedule`), and what y means (`_read`).
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class TopicEstimator(ValueEstimator):
     n_jobs : int or None
         Threads: None is 1, -1 all processors.
     verbose : int
-        1 reports a pass in ten lines, 2 every mini-batch.
+        1 prints ten lines per pass, 2 a line per mini-batch.
     """
 
     random_state: Any = None
@@ -98,15 +98,15 @@ class TopicEstimator(ValueEstimator):
 
     @abstractmethod
     def _defaults(self) -> dict[str, Any]:
-        """Return what parameters that are None stand for, and all that experts may turn."""
+        """Return the defaults of parameters that are None, and of `expert`."""
 
     @abstractmethod
     def _model(self, values: dict[str, Any], meaning: Any, shared: dict[str, Any]) -> Model:
-        """Return the model that values of parameters describe; `shared` are those of every `TopicPart`."""
+        """Return the model for values of parameters; `shared` are parameters of every `TopicPart`."""
 
     @abstractmethod
     def _read(self, n: int, y: Any, classes: Any, before: Any, *, fit: bool) -> tuple[Any, Labels]:
-        """Return what the labels of n documents mean, and these as tasks."""
+        """Return the meaning of the labels of n documents, and the labels as tasks."""
 
     @abstractmethod
     def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -121,12 +121,12 @@ class TopicEstimator(ValueEstimator):
         return resolved(given, expert, self._defaults(), type(self).__name__)
 
     def _given(self) -> tuple[Any, ...]:
-        """Return the parameters as they are now: `expert` may be changed in place."""
+        """Return a copy of the parameters: a user may change `expert` in place."""
         given = (getattr(self, name) for name in self._get_param_names())
         return tuple(dict(value) if isinstance(value, Mapping) else value for value in given)
 
     def _made(self, meaning: Any, key: int) -> dict[str, Any]:
-        """Return the fields of `Learned` that parameters make: the model, resolved and checked."""
+        """Return the fields of `Learned` that depend on parameters: the model, resolved and checked."""
         values = self._values()
         shared = {
             "eta": float(values["eta"]),
@@ -172,7 +172,7 @@ class TopicEstimator(ValueEstimator):
         *,
         several_passes: bool = False,
     ) -> Self:
-        """Learn more documents; the first ones in several passes, if they are few and that is wanted."""
+        """Learn more documents; the first ones in several passes, if they are few."""
         corpus = Corpus.of(X, name=type(self).__name__)
         first = "_learned" not in vars(self)
         meaning, labels = self._read(
@@ -191,7 +191,7 @@ class TopicEstimator(ValueEstimator):
         return self._ready()
 
     def _ready(self) -> Self:
-        """Compute what predictions need: the first one after learning takes no longer than others."""
+        """Compute what predictions need now, so that the first prediction is not slower than others."""
         self._learned.knowledge.ready()
         return self
 
@@ -201,14 +201,14 @@ class TopicEstimator(ValueEstimator):
         return Learned(State(made["model"].prior(features.n)), features=features, losses=Losses(), **made)
 
     def _grown(self, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
-        """Return what was learned, with room for the words of X and for what y means."""
+        """Return what was learned, extended for the words of X and the meaning of y."""
         before: Learned = self._learned
         return self._with_room(before, self._planned(before, X, n_words, meaning, topical))
 
     def _planned(self, before: Learned, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
-        """Return what will be learned after `before`, which knows the words of X and what y means.
+        """Return the value to be learned after `before`, extended for the words of X and the meaning of y.
 
-        Its state is as it was before.
+        Its state is still the old one.
         """
         features, made = before.features, {}
         if n_words > features.n:
@@ -220,7 +220,7 @@ class TopicEstimator(ValueEstimator):
         return replace(before, features=features, progressive=None, **made)
 
     def _with_room(self, before: Learned, planned: Learned) -> Learned:
-        """Return what was learned before, with room for what is planned."""
+        """Return what was learned before, extended for the plan."""
         posterior = before.state.posterior
         if planned.model is not before.model:
             planned.model.require_continues(posterior)
@@ -229,14 +229,14 @@ class TopicEstimator(ValueEstimator):
             posterior = planned.model.grown(posterior, planned.features.n, *continued)
         return replace(planned, state=replace(before.state, posterior=posterior), losses=before.losses)
 
-    # Learning ahead: mini-batches of a stream under way at once, in which words and classes may be new.
+    # Learning ahead: several mini-batches of a stream in progress, which may have new words and classes.
 
     def _launch(
         self, flight: Flight[Joint], last: Learned | None, X: Any, y: Any, classes: Any, topical: Any
     ) -> Learned:
-        """Begin to learn a mini-batch under what is known now; return what is planned, for `_land`.
+        """Start learning a mini-batch under the current posterior; return the plan, for `_land`.
 
-        `last` is what was planned with the mini-batch before, if that has not landed.
+        `last` is the plan of the mini-batch before, if that is still in progress.
         """
         now: Learned = self._learned
         before = now if last is None else last
@@ -253,7 +253,7 @@ class TopicEstimator(ValueEstimator):
         return replace(planned, state=State(Joint()))
 
     def _land(self, flight: Flight[Joint], planned: Learned) -> None:
-        """Add what the oldest mini-batch under way has taught, and publish that."""
+        """Add what the oldest mini-batch in progress has taught, and publish it."""
         learned = self._with_room(self._learned, planned)
         state, step = flight.land(self._faded(learned))
         losses = learned.losses.extended([step.objective / max(1, step.n_examples)])
@@ -261,7 +261,7 @@ class TopicEstimator(ValueEstimator):
         self._learned = replace(planned, state=state, losses=losses, progressive=margin)
 
     def _faded(self, learned: Learned) -> State[Joint]:
-        """Return the state for the next mini-batch: forgetting comes before it."""
+        """Return the state for the next mini-batch, after forgetting."""
         state, discount = learned.state, float(learned.values.get("discount", 1.0))
         if discount == 1.0:
             return state
@@ -280,10 +280,10 @@ class TopicEstimator(ValueEstimator):
         first_batch: int | None = None,
         **options: Any,
     ) -> Iterator[Round[Joint, Joint]]:
-        """Learn mini-batches; publish what was learned after each, in one assignment.
+        """Learn mini-batches, and publish the value after each, in one assignment.
 
-        Mini-batches that initialise the topics together (see `TopicPart.guesses`) are published as one.
-        The start comes in a list and is taken out of it: whoever holds a state keeps its memory.
+        Mini-batches that initialise the topics together (see `TopicPart.guesses`) are published as one. The
+        initial state is taken out of a list, so that nobody else holds it and its memory can be reused.
         """
         learned = start.pop()
         model, state = learned.model, learned.state
@@ -306,7 +306,7 @@ class TopicEstimator(ValueEstimator):
             if now.pass_index == 0:
                 margins.append(now.step.margin)  # type: ignore[attr-defined]  # a TopicStep
                 if now.batch_index + 1 < len(guesses):
-                    continue  # what the posterior has of the mini-batches to come is a guess
+                    continue  # the posterior still has guesses of later mini-batches
             rest = replace(rest, losses=rest.losses.extended(losses), progressive=np.concatenate(margins))
             self._learned = replace(rest, state=now.state)
             losses.clear()
@@ -326,23 +326,23 @@ class TopicEstimator(ValueEstimator):
 
     @property
     def posterior_(self) -> Joint:
-        """The posterior of every part, under its name: a value that learning leaves as it is."""
+        """The posterior of every part, by name; an immutable value."""
         posterior: Joint = self._known().state.posterior
         return posterior
 
     @property
     def n_documents_seen_(self) -> int:
-        """Documents learned."""
+        """Number of documents learned."""
         return int(self._known().state.n_examples)
 
     @property
     def objective_(self) -> list[float]:
-        """Of every mini-batch, its loss per document when it was learned."""
+        """The loss per document of every mini-batch, when it was learned."""
         losses: list[float] = self._known().losses.tolist()
         return losses
 
     def _fitted(self) -> Learned:
-        """Return what was learned, under the parameters of now: some may be set at any time."""
+        """Return what was learned, with the present parameters: some may be set at any time."""
         if "_learned" not in vars(self):
             check_is_fitted(self)
         learned: Learned = self._learned
@@ -351,20 +351,20 @@ class TopicEstimator(ValueEstimator):
         return replace(learned, **self._made(learned.meaning, learned.key))
 
     def _snapshot(self) -> Self:
-        """Return the estimator as it is now, whatever is learned while its answers are made."""
+        """Return a copy of the estimator that does not change while another thread learns."""
         snapshot = copy(self)
         snapshot._learned = self._fitted()
         return snapshot
 
     def _corpus(self, X: Any) -> tuple[Learned, Corpus]:
-        """Return what was learned, once for a whole call, and the documents of X."""
+        """Return what was learned, the same for a whole call, and the documents of X."""
         snapshot = self._snapshot()
         corpus = Corpus.of(X, name=type(self).__name__)
         snapshot._require_known(snapshot._learned, X, corpus.counts.shape[1])
         return snapshot._learned, corpus.with_topical(snapshot._learned.features.topical)
 
     def _require_known(self, learned: Learned, X: Any, n_words: int) -> None:
-        """Refuse columns that are not those known, in scikit-learn's words."""
+        """Raise scikit-learn's error for unknown columns."""
         features = learned.features
         if features.n != n_words or features.names is not None or hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=False)
@@ -390,14 +390,14 @@ class TopicEstimator(ValueEstimator):
 
     @abstractmethod
     def _meaning_to_file(self, meaning: Any) -> dict[str, Any]:
-        """Return what y means, as values of a file."""
+        """Return the meaning of y as values of a file."""
 
     @abstractmethod
     def _meaning_from_file(self, learned: dict[str, Any]) -> Any:
-        """Take what y means out of a file's values."""
+        """Read the meaning of y from the values of a file."""
 
     def _from_file(self, learned: dict[str, Any]) -> None:
-        """Publish what a file has, if it is all there and belongs together."""
+        """Publish the values of a file, after checking them."""
         try:
             self._learned = self._of_file(dict(learned))
         except KeyError as name:
@@ -412,21 +412,21 @@ class TopicEstimator(ValueEstimator):
             require_number(name, count, 0, 2**53, whole=True)
         require_number("_key", key, 0, 2**64 - 1, whole=True)
         if isinstance(losses, np.ndarray) and losses.dtype == np.float64 and losses.ndim == 1:
-            losses = losses.tolist()  # files of earlier versions have a list
+            losses = losses.tolist()  # a list in files of earlier versions
         if not isinstance(losses, list) or not all(isinstance(loss, float | int) for loss in losses):
             raise ValueError("objective_ must be a list of numbers")
         if not isinstance(posterior, Joint):
-            raise ValueError(f"_posterior is a {type(posterior).__name__}, not a joint one")
+            raise ValueError(f"_posterior is a {type(posterior).__name__}, not a Joint")
         features = Features.from_file(learned)
         meaning = self._meaning_from_file(learned)
-        learned.pop("_n_tasks", None)  # files of version 1 have what follows from others
+        learned.pop("_n_tasks", None)  # redundant, in files of version 1
         old = learned.pop("_calibration", None) == "independent"
         if learned:
-            raise ValueError(f"{next(iter(learned))!r} is not the name of something learned")
+            raise ValueError(f"{next(iter(learned))!r} is not a name of this estimator")
         made = self._made(meaning, key)
         model: Model = made["model"]
         if model.calibration is not None:
-            if old:  # saved before labels had an offset
+            if old:  # saved before labels had a threshold
                 posterior = Joint({**model.calibration.prior(), **posterior})
             posterior = model.calibration.converted(posterior)
         model.require_whole(posterior, features.n)
@@ -441,21 +441,21 @@ class OnlineEstimator(TopicEstimator):
     Parameters
     ----------
     batch_size : int or None
-        Documents of a mini-batch. None: all at once, which is batch learning and needs some `n_passes`.
+        Documents per mini-batch. None: all, which is batch learning and needs several `n_passes`.
     n_passes : int or None
-        Passes of `fit` over the corpus; what a mini-batch taught before is replaced, so that no document
-        counts twice. None: one, or where words decide as many as a small corpus can use: until it was
-        shown 4096 documents, or 256 for each class. In these, topics are learned in the first pass only.
-        `partial_fit` makes one.
+        Passes of `fit` over the corpus. A mini-batch replaces what it taught before, so no document counts
+        twice. None: one pass or, if words decide, several over a small corpus: until the model has seen 4096
+        documents, or 256 per class. Topics are then learned in the first pass only. `partial_fit` makes one
+        pass.
     discount : float
-        Below 1: before each mini-batch the posterior goes back to the prior by this factor, for streams that
-        drift.
+        If below 1, forget: before each mini-batch the posterior moves back towards the prior by this factor,
+        for streams that change.
     lag : int
-        Mini-batches that are learned at once, each under what was known when it began; fewer while little is
-        known. More than 1 lets processes or machines share the work, see ``workers`` of `fit`; the bits
-        depend on the lag, never on who computes.
+        Mini-batches that are computed at once; fewer at the beginning. With more than 1, processes or
+        machines can share the work, see ``workers`` of `fit`. The result depends on the lag, but not on the
+        workers.
     expert : dict or None
-        What only experts turn, by name: see the notes. `expert_` has all values in use.
+        Parameters that are rarely needed, see the notes. `expert_` has all values in use.
     """
 
     batch_size: int | None = 256
@@ -474,15 +474,16 @@ class OnlineEstimator(TopicEstimator):
 
     @property
     def expert_(self) -> dict[str, Any]:
-        """All that experts may turn, with the values in use."""
+        """All parameters of `expert`, with the values in use."""
         values, own = self._values(), set(self._get_param_names())
         return {name: value for name, value in values.items() if name not in own}
 
 
 def _small(n: int, n_tasks: int, batch_size: int | None) -> tuple[int, int | None]:
-    """Return how many passes a corpus of n documents can use, and in mini-batches of which size.
+    """Return the number of passes over a corpus of n documents, and the size of mini-batches.
 
-    Words forget what a mini-batch taught them before they learn it again. So there are several of them.
+    Words forget what a mini-batch taught them before they learn it again. So there must be several
+    mini-batches.
 
     >>> _small(100_000, 20, 256), _small(8_000, 77, 256), _small(400, 2, 256)
     ((1, 256), (2, 256), (10, 25))

@@ -1,4 +1,4 @@
-"""Why a model decided as it did: the topics and words of a document, and what each added."""
+"""Explanations: the contributions of topics and words to a decision."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-SHOWN_TOPICS, SHOWN_WORDS = 5, 10  # of the text and tables that an explanation shows itself as
+SHOWN_TOPICS, SHOWN_WORDS = 5, 10  # shown as text and in tables
 
 
 @dataclass(frozen=True)
 class TopicShare:
-    """What a topic added: its share of the document times its weight."""
+    """The contribution of a topic: its share of the document times its weight."""
 
     topic: int  # its column in `transform`
     share: float
-    weight: float  # above that of the average document: what a document all of this topic adds
+    weight: float  # relative to the average document: the effect of a document with only this topic
     contribution: float
-    words: tuple[str, ...]  # that tell it apart from other topics
+    words: tuple[str, ...]  # words that distinguish it from other topics
     name: str = ""  # as in `topic_names_`
 
 
 @dataclass(frozen=True)
 class WordShare:
-    """What a word added: by the topics its tokens were in, as many as they are, and on its own."""
+    """The contribution of a word: by the topics of its tokens, and by its own weight."""
 
     word: str
     count: float
@@ -32,11 +32,11 @@ class WordShare:
 
 @dataclass(frozen=True)
 class Subject:
-    """What an explanation is about, and how the decision of a task becomes the number to explain."""
+    """What to explain, and how the margin of a task becomes the explained number."""
 
     task: int
     target: Any
-    scale: float = 1.0  # -1 for the class that a negative decision speaks for, or the unit of a number
+    scale: float = 1.0  # -1 for the class on the negative side of a task, or the unit of a number
     centre: float = 0.0
     probability: float | None = None
     runner_up: Any = None
@@ -45,31 +45,31 @@ class Subject:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """A decision as a sum: what every document starts from, and what topics and words of this one add.
+    """A decision as a sum over topics, and as a sum over words.
 
-    Contributions are compared with the average document, whose topics have the shares that they have in all
-    documents learned: a topic adds where it speaks for the target more than that one does. `base`, the
-    topics and `beside` sum to the decision; so do `base` and the words. Largest contributions come first. It
-    shows itself as text of the largest parts, in a notebook as tables.
+    Contributions are relative to the average document, which has all topics in their average shares: a topic
+    contributes if it speaks for the target more than the average document does. The decision is the sum of
+    `base`, the topics and `beside`; it is also the sum of `base` and the words. The largest contributions
+    come first. `print` shows the largest parts as text, a notebook shows tables.
     """
 
-    target: Any  # the class, label or target that the decision is about
-    decision: float  # for the target, as `decision_function` or `predict` gives it; numbers in their unit
+    target: Any  # the class, label or target that is explained
+    decision: float  # of the target, as in `decision_function` or `predict`
     std: float
     topics: tuple[TopicShare, ...]
     words: tuple[WordShare, ...]
-    beside: float = 0.0  # what words added beside their topics, all in all
-    base: float = 0.0  # what the average document has from its topics, the bias, and the centre of numbers
-    probability: float | None = None  # of the target; numbers have none
+    beside: float = 0.0  # sum of the words' own contributions
+    base: float = 0.0  # of the average document: its topics, the bias, and the mean of a number
+    probability: float | None = None  # of the target; None for numbers
     runner_up: Any = None  # the most probable other class, if a document has one class
     runner_up_probability: float | None = None
 
     def figure(self, value: float) -> str:
-        """Return a contribution as it is shown: decisions have a unit of their own, numbers any."""
+        """Return a contribution as text: three decimals for decisions, four digits for numbers."""
         return f"{value:+.4g}" if self.probability is None else f"{value:+.3f}"
 
     def _head(self) -> str:
-        """Return the decision, how probable it is, and what came next, behind the target's name."""
+        """Return the decision, its probability, and the runner-up."""
         if self.probability is None:
             return f"{self.decision:.6g} ± {self.std:.2g}"
         text = f"{self.decision:+.3f} ± {self.std:.3f}, probability {self.probability:.3f}"
@@ -93,7 +93,7 @@ class Explanation:
         return f"{self.target} {decision}: {', '.join(parts)}"
 
     def _start(self) -> str:
-        """Return what the base is."""
+        """Return the name of the base."""
         return "the average document" if self.topics else "every document"
 
     def __repr__(self) -> str:

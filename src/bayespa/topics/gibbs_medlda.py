@@ -2,7 +2,7 @@
 
 The chain alternates between the topics of all tokens given the weights w, with Φ integrated out and the loss
 exp(-2c (ε - y wᵀz̄)₊) as a factor; the augmenting λ given both, InverseGaussian; and w given topics and λ,
-Gaussian. The topics are drawn by the local step of MedHDP, whose sticks are held at 1/K: no second sampler.
+Gaussian. Topics are drawn by the local step of MedHDP with sticks fixed at 1/K.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from bayespa.topics.medhdp import PIECE
 from bayespa.topics.medlda import CERTAIN, MedLDA
 from bayespa.topics.part import Floats, TopicStep, WordIds, draw_weights, on_grid
 
-SCALES, CHAIN_WEIGHTS = 7, 8  # the purposes of keys, see `bayespa.native.random.subkey`
-NEAREST = 1e-9  # a gap below it, in units of the margin, is as good as none
+SCALES, CHAIN_WEIGHTS = 7, 8  # purposes of keys, see `bayespa.native.random.subkey`
+NEAREST = 1e-9  # a smaller gap, in units of the margin, counts as none
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Where a chain is, and sums over its kept sweeps: what one sweep hands on to the next."""
+    """The state of a chain, and sums over its kept sweeps."""
 
     weights: Floats  # (T, K), w
-    topics: list[NDArray[np.uint32]] = field(default_factory=list)  # of tokens, by the weight of a token
-    counts: list[Floats] = field(default_factory=list)  # (n_words, K), likewise
+    topics: list[NDArray[np.uint32]] = field(default_factory=list)  # of tokens, one array per token weight
+    counts: list[Floats] = field(default_factory=list)  # (n_words, K), one array per token weight
     n_kept: int = 0
     sums: tuple[Floats, ...] = ()  # of counts, of E w and of E wwᵀ given topics and λ
 
@@ -44,19 +44,20 @@ class Chain:
 class GibbsMedLDA(MedLDA):
     """MedLDA whose statistics are means over the sweeps of a chain, after `burn_in` sweeps.
 
-    The first half of these draws topics without labels, which would else hold on to the first that come.
+    The first half of the burn-in draws topics without labels. Otherwise topics would stay where labels first
+    put them.
     """
 
-    evidence: int = 256  # documents that the temperature is learned from
+    evidence: int = 256  # documents from which the temperature is learned
 
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return the whole posterior, whose size the chain has to know."""
+        """Return the whole posterior, because the chain needs its size."""
         return posterior
 
     def propose(
         self, posterior: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
-        """Make a sweep over all topics, then draw the weights: the chain goes on from the step before."""
+        """Draw all topics once, then the weights; the chain continues from the step before."""
         n_words = posterior["topics"].concentration.shape[1]
         start = Chain(np.zeros((self.loss.n_tasks, self.n_topics)))
         if before is not None:
@@ -85,7 +86,7 @@ class GibbsMedLDA(MedLDA):
     def _sweep(self, chain: Chain, batch: Batch, n_words: int, index: int) -> tuple[Chain, Floats, Floats]:
         """Draw the topic of every token; return the chain, z̄ (n, K) and wᵀz̄ (n, T).
 
-        Documents whose tokens weigh the same are drawn together, given the topics of all others.
+        Documents with the same token weight are drawn together, given the topics of all others.
         """
         n_topics = self.n_topics
         labels = batch.labels if index >= self.burn_in // 2 else np.full_like(batch.labels, np.nan)
@@ -139,7 +140,7 @@ class GibbsMedLDA(MedLDA):
         return prior + Gaussian(shift, precision)
 
     def _averaged_weights(self, chain: Chain) -> Gaussian:
-        """Return what must be added to the prior of w for the moments of the kept sweeps."""
+        """Return the statistics that turn the prior of w into the moments of the kept sweeps."""
         mean, second = (total / chain.n_kept for total in chain.sums[1:])
         factors, _ = linalg.cholesky(second - mean[:, :, None] * mean[:, None, :], n_threads=self.n_threads)
         found = Gaussian(
@@ -153,23 +154,23 @@ class GibbsMedLDA(MedLDA):
 @documented
 @dataclass(eq=False, repr=False)
 class GibbsMedLDAClassifier(TopicClassifier):
-    """Classifier by topics that a Markov chain over the whole corpus finds: Gibbs MedLDA (gMedLDA).
+    """Classifier that learns topics by a Markov chain over the whole corpus: Gibbs MedLDA (gMedLDA).
 
-    The batch learner that online MedLDA is compared with: it samples from the posterior itself, where online
-    MedLDA assumes that topics and weights are independent, and takes many sweeps over the corpus to do so.
+    The batch learner that the paper compares with online MedLDA. It samples from the exact posterior, while
+    online MedLDA assumes that topics and weights are independent. It needs many sweeps over the corpus.
 
     Parameters
     ----------
     n_topics : int
         K, the number of topics.
     cost : float
-        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are.
+        c, the weight of the loss. The product of `cost` and `margin` matters: it is about how many words of
+        evidence the labels of a document are worth.
     weight_scale : float
         v, prior standard deviation of a weight, in the unit of `margin`.
     bias_scale : float
-        Prior standard deviation of a number that all weights of a task share: a bias, as topic shares sum to
-        one.
+        Prior standard deviation of the part that all weights of a task share. It acts as a bias, because
+        topic shares sum to one.
     alpha : float
         Dirichlet prior of a document's topic proportions.
     eta : float
@@ -177,10 +178,10 @@ class GibbsMedLDAClassifier(TopicClassifier):
     n_sweeps : int
         Sweeps over the corpus.
     burn_in : int
-        How many of them are thrown away; what is learned are means over the rest. The first half of those
-        thrown away draws topics without labels: where the chain starts.
+        How many of them are dropped; the model is the mean over the rest. The first half of the burn-in draws
+        topics without labels.
     multi_class : {"shared", "ovr"}
-        All tasks share K topics (gMedLDA-mt), or each has K of its own.
+        All tasks share K topics (gMedLDA-mt), or each has its own K.
     prediction_sweeps : int
         Gibbs sweeps over a document to predict; the first quarter is burn-in.
     verbose : int
@@ -189,11 +190,11 @@ class GibbsMedLDAClassifier(TopicClassifier):
     Notes
     -----
     The topics of up to 128 documents are drawn one after the other, each given all others. A larger corpus is
-    cut into shards of 128 documents, which see where the topics of other shards were before the sweep, as in
-    approximate distributed LDA (Newman et al., 2009): that is why threads do not change the result.
+    split into shards of 128 documents. A shard sees the topics of other shards as they were before the sweep,
+    as in approximate distributed LDA (Newman et al., 2009). So threads do not change the result.
 
-    Probabilities have a temperature that is learned from label-free predictions of training documents, and
-    may therefore be too sure; online MedLDA learns it from documents that it has not yet learned.
+    The temperature of probabilities is learned from label-free predictions of training documents, so
+    probabilities may be too high. Online MedLDA learns it from documents that it has not yet learned.
 
     References
     ----------

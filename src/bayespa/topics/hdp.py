@@ -1,4 +1,4 @@
-"""What the models that find the number of their topics share as estimators, with labels and without."""
+"""Base class of the models that find the number of topics, with and without labels."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ EXPERT = {
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HdpTransformer(OnlineEstimator, TopicTransformer):
-    """The parameters and attributes of a topic model that finds the number of its topics.
+    """Parameters and attributes of a topic model that finds the number of its topics.
 
     Parameters
     ----------
     alpha : float or None
-        The more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
-        shares of the topics in all documents. None: 20 beside words, else 5.
+        Concentration of a document's topics: larger values give more topics per document. Proportions are
+        Dirichlet(α π), where π are the shares of the topics in all documents. None: 20 if words decide, too,
+        else 5.
     gamma : float
-        How readily topics are born. The more of it, the more topics share the documents.
+        Concentration of the shares of topics: larger values give more topics in all.
     eta : float or None
-        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more topics, of
-        fewer words each. None: 0.05, and 0.45 one-vs-rest.
+        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Smaller values give more topics
+        with fewer words each. None: 0.05, or 0.45 with one-vs-rest.
     max_topics : int or None
-        After a mini-batch at most so many topics are kept, those that hold most. None: as many as it takes.
+        Largest number of topics after a mini-batch; the smallest are removed. None: no limit.
     """
 
     alpha: float | None = None
@@ -49,7 +50,7 @@ class HdpTransformer(OnlineEstimator, TopicTransformer):
     max_topics: int | None = None
 
     def _hdp(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the hyper-parameters that say how topics are born and die."""
+        """Return the hyper-parameters for the birth and death of topics."""
         require_number("first_sweeps", values["first_sweeps"], 1, whole=True)
         return {
             "alpha": float(values["alpha"]),
@@ -61,7 +62,7 @@ class HdpTransformer(OnlineEstimator, TopicTransformer):
         }
 
     def _first_call(self) -> int | None:
-        """Return how many documents the first call should have."""
+        """Return how many documents the first call should have, if that matters."""
         values = self._values()
         first: int | None = None if values.get("decides") == "words" else values["first_documents"]
         return first
@@ -73,12 +74,12 @@ class HdpTransformer(OnlineEstimator, TopicTransformer):
 
     @property
     def n_topics_(self) -> int:
-        """Topics in use, K; in one-vs-rest those of all tasks together."""
+        """Number of topics, K; with one-vs-rest those of all tasks."""
         return len(self.topic_ids_)
 
     @property
     def topic_ids_(self) -> NDArray[np.int64]:
-        """Numbers that the topics keep from birth to death, (K,)."""
+        """Numbers of the topics, (K,), which never change."""
         return np.concatenate([part.ids(posterior) for part, posterior in self._parts()])
 
     @property
@@ -88,6 +89,6 @@ class HdpTransformer(OnlineEstimator, TopicTransformer):
 
     @property
     def stick_(self) -> Any:
-        """Posterior of the sticks, in the order of the topics; in one-vs-rest a list, one for each task."""
+        """Posterior of the sticks, in the order of the topics; with one-vs-rest a list, one per task."""
         sticks = [posterior["topics"].sticks(float(self.gamma)) for _, posterior in self._parts()]
         return sticks if getattr(self, "multi_class", "shared") == "ovr" else sticks[0]

@@ -1,4 +1,4 @@
-"""Labels in the initialisation of topics [MED-10]: they are words, and say where the chain starts."""
+"""Labels in the initialisation of topics [MED-10]: they are words, and place the start of the chain."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bayespa.native.medlda import Documents
 from bayespa.native.random import grid, uniform
 from bayespa.topics.documents import Labels
 
-TOKENS = 10  # that the labels of a document are, together
+TOKENS = 10  # of all labels of a document together
 
 
 def answers(labels: Labels, *, regression: bool) -> NDArray[np.bool_]:
-    """Return which labels documents have, (n, labels): of one task both answers are labels, of numbers none.
+    """Return which labels documents have, (n, labels): one task has a label per answer, numbers have none.
 
     >>> answers(np.array([[1], [-1], [np.nan]], np.float32), regression=False).astype(int)
     array([[1, 0],
@@ -26,7 +26,7 @@ def answers(labels: Labels, *, regression: bool) -> NDArray[np.bool_]:
 
 
 def with_labels(documents: Documents, has: NDArray[np.bool_]) -> Documents:
-    """Return documents whose labels (n, labels) are words, with numbers behind those of all others.
+    """Return documents in which labels (n, labels) are words, numbered after all others.
 
     >>> from scipy.sparse import csr_matrix
     >>> two = Documents.from_csr(csr_matrix([[3, 1], [0, 2]]))
@@ -49,10 +49,10 @@ def with_labels(documents: Documents, has: NDArray[np.bool_]) -> Documents:
 def topics_by_labels(
     documents: Documents, has: NDArray[np.bool_], n_topics: int, key: int, n_threads: int = 1
 ) -> NDArray[np.uint32] | None:
-    """Return a topic for every token to start with: half by chance, half by its document's labels.
+    """Return an initial topic for every token: half at random, half by the labels of its document.
 
-    Topics and labels share a line, on which topics are of one width and labels as wide as they are frequent.
-    A token of a label has the topic of some place there. If there are no labels, there is no such start.
+    Topics and labels divide a line: topics in equal parts, labels in parts by their frequency. A token of a
+    label gets the topic at a random position of the label's part. Without labels there is no such start.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ def topics_by_labels(
     n_topics : int
         K.
     key : int
-        Of the random numbers.
+        Key of the random numbers.
     """
     n_labels, label = has.sum(axis=1), np.nonzero(has)[1]
     if not len(label):
         return None
-    first = np.cumsum(n_labels) - n_labels  # of a document's labels, among those of all
+    first = np.cumsum(n_labels) - n_labels  # of a document's labels, among those of all documents
     own = np.repeat(np.repeat(np.arange(len(has)), np.diff(documents.indptr)), documents.counts)
     u = uniform(key, grid(len(own)), n_threads)
     led, place = (u < 0.5) & (n_labels[own] > 0), 2.0 * u % 1.0
     own = own[led]
-    which = place[led] * n_labels[own]  # a whole number of labels, and a place in the next
+    which = place[led] * n_labels[own]  # a whole number of labels, and a position in the next
     chosen = label[first[own] + which.astype(np.int64)]
     width = np.bincount(label, minlength=has.shape[1]) / len(label)
     place[led] = (np.cumsum(width) - width)[chosen] + which % 1.0 * width[chosen]

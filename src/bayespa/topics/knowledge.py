@@ -1,4 +1,4 @@
-"""What a topic model knows: all that follows from what was learned, computed once, and answers from it."""
+"""What predictions need from a learned state, computed once, and predictions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bayespa.topics.part import Floats, Sampled, TopicPart, View, draw_weights, 
 from bayespa.topics.relevance import relevance
 from bayespa.topics.words import SHARE, Words, WordView, draw_words
 
-AT_ONCE = 4096  # documents whose predictions are made together: bounds the memory, changes nothing else
-WEIGHTS, WORDS = 4, 9  # the purposes of keys, see `bayespa.native.random.subkey`
+AT_ONCE = 4096  # documents that are predicted together, to bound memory
+WEIGHTS, WORDS = 4, 9  # purposes of keys, see `bayespa.native.random.subkey`
 
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What follows from a posterior: nothing here learns, and what is computed once is kept."""
+    """What predictions need from a posterior. Nothing here learns; values are computed once and kept."""
 
     model: Model
     posterior: Joint
@@ -38,30 +38,30 @@ class Knowledge:
 
     @cached_property
     def views(self) -> list[tuple[TopicPart, View]]:
-        """The topic models and what they sample with: one, or one a task."""
+        """The topic parts and what they sample with: one, or one per task."""
         return [(part, part.view(own)) for part, own in self.model.topics.parts(self.posterior)]
 
     @cached_property
     def beside(self) -> tuple[Words, WordView] | None:
-        """The words beside topics, if they decide, and what they decide with."""
+        """The part of words, if they decide, and what it decides with."""
         words = self.model.words
         return None if words is None else (words, words.view(self.posterior))
 
     @property
     def share(self) -> float:
-        """The share of the topics' margin that counts: all of it, or what words leave them."""
+        """The factor of the topics' margin: 1, or less if words decide, too."""
         return 1.0 if self.model.words is None else SHARE
 
     @cached_property
     def offset(self) -> Floats:
-        """What margins are lowered by, (T,), or weights: the same, as a document's shares sum to 1."""
+        """The threshold (T,) that is subtracted from margins, or from weights, because shares sum to 1."""
         if self.model.calibration is None:
             return np.zeros(self.meaning.n_tasks)
         return self.model.margin * self.model.calibration.offsets(self.posterior, self.margin_meaning)
 
     @cached_property
     def margin_meaning(self) -> Meaning:
-        """What margins mean, in units of ε, to a classifier."""
+        """The calibration of a classifier, for margins in units of ε."""
         assert self.model.calibration is not None
         return self.model.calibration.meaning(self.posterior)
 
@@ -70,7 +70,7 @@ class Knowledge:
         return {}
 
     def names(self, given: ArrayLike | None) -> Any:
-        """Return the names of the columns: as given, else as they are known, else their numbers."""
+        """Return the names of the columns: as given, else as known, else their numbers."""
         features = self.features
         if given is None:
             return np.arange(features.n) if features.names is None else features.names
@@ -80,7 +80,7 @@ class Knowledge:
         return given
 
     def top_words(self, n: int, weight: float = 1.0) -> list[NDArray[np.int64]]:
-        """Return the columns of n words of each topic: the most probable, or below 1 the most relevant."""
+        """Return the columns of n words per topic: the most probable or the most relevant."""
         if (n, weight) not in self._tops:
             parts = self.model.topics.parts(self.posterior)
             found = []
@@ -106,24 +106,24 @@ class Knowledge:
 
     @cached_property
     def average(self) -> list[Floats]:
-        """What the average document of each topic model is made of, (K,): topics by their size."""
+        """The topic shares of the average document, (K,), for each topic part."""
         sizes = [part.sizes(own) for part, own in self.model.topics.parts(self.posterior)]
         return [size / max(float(size.sum()), np.finfo(float).tiny) for size in sizes]
 
     def ready(self) -> None:
-        """Compute now what every prediction needs."""
+        """Compute what every prediction needs now."""
         for part, _ in self.views:
             part.prediction_key  # noqa: B018  # whoever reads it computes it
         self.beside, self.offset  # noqa: B018
 
-    # Of documents
+    # Documents
 
     def infer(
         self, corpus: Corpus, weights: list[Floats] | None = None
     ) -> Iterator[tuple[Batch, list[Sampled]]]:
-        """Yield mini-batches of documents to predict, and what each topic model samples of them.
+        """Yield mini-batches of documents to predict, and what each topic part samples for them.
 
-        `weights` are to decide with in place of their posterior.
+        `weights` replace the posterior of the weights.
         """
         ids = corpus.ids()
         for start in range(0, len(corpus), AT_ONCE):
@@ -138,7 +138,7 @@ class Knowledge:
             )
 
     def proportions(self, corpus: Corpus) -> list[Floats]:
-        """Return E θ (n, K) of every topic model."""
+        """Return E θ (n, K) of every topic part."""
         found = [[sampled.free.topic_share for sampled in each] for _, each in self.infer(corpus)]
         counts = corpus.counts if corpus.topical is None else corpus.topical
         length = np.asarray(counts.sum(axis=1)).ravel() * corpus.weights
@@ -163,7 +163,7 @@ class Knowledge:
         return mean - self.offset, variance
 
     def _drawn_weights(self, key: int) -> list[Floats]:
-        """Draw ŵ from the posterior of the weights of every topic model, (T, K)."""
+        """Draw ŵ from the posterior of the weights of every topic part, (T, K)."""
         drawn: list[Floats] = []
         for _, view in self.views:
             drawn.append(draw_weights(key, view.mean, view.covariance, first=sum(map(len, drawn))))
@@ -172,7 +172,7 @@ class Knowledge:
     def with_words(
         self, batch: Batch, each: list[Sampled], weights: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Return mean and variance (n, T) of what topics, and words beside them, say of a batch."""
+        """Return mean and variance (n, T) of the margins of a batch, by topics and words."""
         mean = np.hstack([sampled.free.margin for sampled in each])
         variance = np.hstack([sampled.free.margin_var for sampled in each])
         if self.beside is not None:

@@ -1,4 +1,4 @@
-"""Online MedHDP (the paper's algorithm 2): state, step, and its estimators."""
+"""Online MedHDP (algorithm 2 of the paper): posterior, step, and estimators."""
 
 from __future__ import annotations
 
@@ -37,42 +37,43 @@ from bayespa.topics.topic_sums import TopicStatistics, TopicSums
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-PIECE, AGAIN, STRANGERS = 5, 6, 13  # the purposes of keys, see `bayespa.native.random.subkey`
-FREE_SWEEPS = 2  # without labels, of which the last is kept; the first round has more
-RARE = 1e-3  # share of all tokens, above which a topic is never too small
-STRANGE = 0.05  # the share of new topics, to a chain that looks for them
-LOOK = 8  # its sweeps, of which the last is kept
-LIKELY = 0.6  # topics of strangers that are less alike are two
+PIECE, AGAIN, STRANGERS = 5, 6, 13  # purposes of keys, see `bayespa.native.random.subkey`
+FREE_SWEEPS = 2  # sweeps without labels, of which the last is kept; the first round has more
+RARE = 1e-3  # share of all tokens above which a topic is never too small
+STRANGE = 0.05  # share of new topics in the search for them
+LOOK = 8  # sweeps of the search, of which the last is kept
+LIKELY = 0.6  # cosine above which topics of two models count as the same
 
 
 @dataclass(frozen=True, kw_only=True)
 class MedHDP(TopicPart):
-    """T tasks that share topics, of which there are as many as the documents need."""
+    """T tasks that share topics, as many as the documents need."""
 
     alpha: float
     gamma: float
-    start_gamma: float  # γ where the chain of the first round starts
-    first_sweeps: int  # of the first round, without labels
+    start_gamma: float  # γ in the first sweep
+    first_sweeps: int  # sweeps of the first round, without labels
     min_tokens: float
     max_topics: int | None
 
-    # State
+    # Posterior
 
     def prior(self, n_words: int) -> Joint:
-        """Return the prior: no topic at all."""
+        """Return the prior: no topic."""
         return Joint(topics=TopicSums(n_words, self.loss.n_tasks))
 
     def require_continues(self, posterior: Joint) -> None:
-        """Accept every posterior: no parameter is about its size."""
+        """Accept every posterior: no parameter fixes its size."""
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
-        """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
+        """Extend the posterior by words and tasks; task t continues task source[t] (-1: new) with a sign."""
         return Joint(posterior, topics=posterior["topics"].grown(n_words, source, sign))
 
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
-        """Give topics that are theirs alone numbers that are not in use here.
+        """Give topics that only they have numbers that are not in use here.
 
-        Those of a common ancestor have one number in both. Strangers have topics in common if they are alike.
+        Topics of a common ancestor have the same number in both. Without an ancestor, similar topics are
+        matched.
         """
         a, b = mine["topics"], theirs["topics"]
         ids = np.full(len(b.ids), -1, np.int64)
@@ -92,11 +93,11 @@ class MedHDP(TopicPart):
         return means
 
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return the sums of some words alone, and all else."""
+        """Return the sums restricted to some words."""
         return Joint(topics=posterior["topics"].near(words, n_words))
 
     def view(self, posterior: Joint) -> View:
-        """Return what sampling needs of a posterior."""
+        """Return what sampling needs from a posterior."""
         sums: TopicSums = posterior["topics"]
         alpha = self.alpha * sums.sticks(self.gamma).mean()
         mean, covariance = self._weights(sums)
@@ -111,7 +112,7 @@ class MedHDP(TopicPart):
         return concentration
 
     def ids(self, posterior: Joint) -> NDArray[np.int64]:
-        """Return the number that each topic keeps from birth to death, (K,)."""
+        """Return the number of each topic, (K,), which never changes."""
         ids: NDArray[np.int64] = posterior["topics"].ids
         return ids
 
@@ -123,18 +124,18 @@ class MedHDP(TopicPart):
     # Step
 
     def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
-        """Sample the topics of the batch, first without labels, as a prediction would, then with them.
+        """Sample the topics of the batch, first without labels, as in prediction, then with them.
 
-        Where there was no topic there was no weight either: of topics that a first sample has found, a second
-        one, in its place, learns what labels make of them.
+        New topics have no weights yet. So if the first sample finds the first topics, a second sample
+        replaces it, and learns what labels make of them.
         """
         return self._step(near["topics"], batch, index)
 
     def first_step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
-        """Do the same, after a search for topics of the batch that the model does not have yet.
+        """Do the same, after a search for new topics in the batch.
 
-        What was guessed is tested by the iterations that follow: without any, nothing is guessed. Nor is it
-        where there is no room for more.
+        The iterations that follow test the guess. So with a single iteration, or without room for more
+        topics, there is no search.
         """
         sums: TopicSums = near["topics"]
         room = self.max_topics is None or len(sums.ids) < self.max_topics
@@ -147,11 +148,11 @@ class MedHDP(TopicPart):
     def _with_strangers(
         self, sums: TopicSums, documents: Documents, weight: float, seed: int, index: int
     ) -> TopicSums:
-        """Add a guess of topics that documents have and the posterior has not. [HDP-6].
+        """Add a guess of topics that the documents have and the posterior does not [HDP-6].
 
         After many documents a new topic has a share of one in as many tables [HDP-2], and a chain of a few
-        sweeps never meets it. To the chain here new topics are no rarer than `STRANGE`. What it finds is no
-        more than where the chain of the step starts; that one decides who stays, by the law of the model.
+        sweeps never finds it. In this search, new topics have a share of at least `STRANGE`. Its result is
+        only the start of the chain of the step, which decides by the model which topics stay.
         """
         n_old, tables = len(sums.ids), float(sums.tables.sum())
         gamma = self.gamma + STRANGE / (1.0 - STRANGE) * tables / weight
@@ -161,7 +162,7 @@ class MedHDP(TopicPart):
         found = step(documents, topics, no_tasks, schedule, n_threads=self.n_threads)
         counts = on_grid(found.topic_word[:, n_old:], weight, found.n_kept)
         new = np.flatnonzero(counts.sum(axis=0) >= max(self.min_tokens, UNIT))
-        # Among documents like these it is not rare: its share is that of their tables.
+        # Among these documents it is not rare: use the share of their tables.
         share = found.tables[n_old + new] / max(1, int(found.tables.sum()))
         size = len(new) + 1
         guess = TopicStatistics(
@@ -185,16 +186,16 @@ class MedHDP(TopicPart):
     def propose(
         self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
-        """Return what the batch adds; topics that it bears have numbers that are provisional."""
+        """Return what the batch adds; new topics have provisional numbers."""
         found = super().propose(near, batch, index, before)
         first = near["topics"].next_id
         pieces = [replace(piece, provisional=first) for piece in found.statistics["topics"]]
         return replace(found, statistics=Joint(topics=pieces))
 
     def finish(self, posterior: Joint, statistics: Joint) -> Joint:
-        """Give numbers to the topics that a step bears: two steps under way at once must not use one number.
+        """Give numbers to new topics: two steps in progress must not use the same number.
 
-        If others have borne topics meanwhile and there are too many now, the smallest go.
+        If other steps have added topics and there are too many now, the smallest are removed.
         """
         sums: TopicSums = posterior["topics"]
         pieces = [piece.numbered(sums.next_id) for piece in statistics["topics"]]
@@ -209,7 +210,7 @@ class MedHDP(TopicPart):
         return Joint(topics=pieces)
 
     def _repeated(self, before: Joint, now: Joint) -> Joint:
-        """Return what a repeated step adds: topics that the one before removed are gone."""
+        """Return what a repeated step adds; topics that the step before removed are gone."""
         first, *others = now["topics"]
         gone = np.concatenate([first.removed, *(piece.removed for piece in before["topics"])])
         return Joint(topics=[replace(first, removed=np.setdiff1d(gone, first.ids)), *others])
@@ -217,9 +218,9 @@ class MedHDP(TopicPart):
     def _sampled(
         self, sums: TopicSums, batch: Batch, key: int, index: int
     ) -> tuple[list[TopicStatistics], float, Floats]:
-        """Return what the batch adds, its loss, and what would have been predicted (n, T).
+        """Return what the batch adds, its loss, and label-free predictions (n, T).
 
-        Documents whose tokens weigh the same are one sample; the next sees the topics that it has brought.
+        Documents with the same token weight are one sample; the next sample sees its new topics.
         """
         pieces: list[TopicStatistics] = []
         loss, margin = 0.0, np.zeros((len(batch), self.loss.n_tasks))
@@ -243,7 +244,7 @@ class MedHDP(TopicPart):
         seed: int,
         index: int,
     ) -> tuple[TopicStatistics, float, Floats]:
-        """Return what documents add, their loss, and what would have been predicted."""
+        """Return what documents add, their loss, and label-free predictions."""
         first = not len(sums.ids)
         topics = self._global(sums, weight, self.gamma)
         sweeps = self.first_sweeps if first else FREE_SWEEPS
@@ -253,7 +254,7 @@ class MedHDP(TopicPart):
         result, precision, shift, loss = learn(documents, topics, tasks, schedule)
         precision, shift = beside_bias(precision, shift)
         statistics = TopicStatistics(
-            ids=np.arange(len(result.tables)),  # until it is known who stays
+            ids=np.arange(len(result.tables)),  # provisional, until it is known which stay
             words=documents.vocabulary,
             counts=on_grid(result.topic_word, weight, result.n_kept),
             tables=on_grid(result.tables, weight, result.n_kept),
@@ -263,7 +264,7 @@ class MedHDP(TopicPart):
         return self._selected(sums, statistics), loss, result.free.margin
 
     def _global(self, sums: TopicSums, weight: float, gamma: float) -> HdpTopics:
-        """Return what the sampler has to know of the topics, whose sticks have the prior Beta(1, gamma)."""
+        """Return what the sampler needs from the topics; their sticks have the prior Beta(1, gamma)."""
         sticks = sums.sticks(gamma, weight)
         return HdpTopics(
             dirichlet=((sums.counts() + self._eta) / weight).astype(np.float32),
@@ -279,7 +280,7 @@ class MedHDP(TopicPart):
         )
 
     def _selected(self, sums: TopicSums, found: TopicStatistics) -> TopicStatistics:
-        """Drop topics that hold nothing or too little, and number the new ones. [HDP-5]."""
+        """Drop topics with too few tokens, and number the new ones [HDP-5]."""
         n_old, held = len(sums.ids), found.counts.sum(axis=0)
         held[:n_old] += sums.tokens
         lost = (held <= 0.0) | (held < min(self.min_tokens, RARE * held.sum()))
@@ -301,7 +302,7 @@ class MedHDP(TopicPart):
     def _averaging(
         self, documents: Documents, topics: HdpTopics, tasks: Tasks, schedule: Schedule
     ) -> tuple[HdpStepResult, Floats, Floats, float]:
-        """Alternate once between the dual given topics and topics given the dual. [MED-7]."""
+        """Alternate once between the dual given topics and topics given the dual [MED-7]."""
         unlabelled = replace(schedule, sweeps=0, burn_in=0)
         before = step(documents, topics, tasks, unlabelled, n_threads=self.n_threads).free
         dual, moved = self.loss.dual(*self._each_new(tasks, before.topic_share), self.n_threads)
@@ -328,7 +329,7 @@ class MedHDP(TopicPart):
         return sums.tokens + self._eta * sums.n_words
 
     def _weights(self, sums: TopicSums) -> tuple[Floats, Floats]:
-        """Return the weights' mean (T, K + 1) and covariance, bias included, an unused topic last."""
+        """Return the weights' mean (T, K + 1) and covariance, with the bias, and an unused topic last."""
         shift, precision = sums.weights()
         prior = [self.loss.weight_scale**-2] * (shift.shape[1] - 1)
         if self.loss.bias_scale:
@@ -342,13 +343,13 @@ class MedHDP(TopicPart):
 
     @property
     def _own_variance(self) -> float:
-        """Prior variance of the weight of a new topic, beside that of the bias."""
+        """Prior variance of the weight of a new topic, without the bias."""
         return self.loss.weight_scale * self.loss.weight_scale
 
     # Prediction
 
     def infer(self, view: View, batch: Batch, weights: Floats | None = None) -> Sampled:
-        """Sample the topics of documents without their labels; if there is no topic yet, the bias decides."""
+        """Sample the topics of documents without labels; if there is no topic yet, the bias decides."""
         if len(view.alpha):
             return super().infer(view, batch, weights)
         assert view.unused is not None  # this class has made it
@@ -362,7 +363,7 @@ _LABELS = {"sampler": "collapsed", "rule": "gibbs", "label_free": 0.5}
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MedHDPEstimator(HdpTransformer, SupervisedTransformer):
-    """What classifier and regressor share."""
+    """Base class of classifier and regressor."""
 
     _merged_alike: ClassVar[tuple[str, ...]] = ("gamma",)
 
@@ -373,25 +374,25 @@ class MedHDPEstimator(HdpTransformer, SupervisedTransformer):
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
-    """Classifier that learns topics, and how many, from a stream: online MedHDP.
+    """Classifier that learns topics and their number from a stream: online MedHDP.
 
-    By default topics and words decide together. ``decides="topics"`` is the paper's model, and `paper` its
-    own setting.
+    By default topics and words decide together. ``decides="topics"`` is the paper's model, and
+    `MedHDPClassifier.paper` has the paper's settings.
 
     Notes
     -----
-    Counts, predictions and `expert` are as of MedLDAClassifier, except that batch learning takes many
-    ``n_sweeps`` or some `n_passes`, that there is no ``learn_alpha``, and that `expert` may have:
+    Counts, predictions and `expert` are as in MedLDAClassifier, with these differences. Batch learning needs
+    many ``n_sweeps`` or several `n_passes`. There is no ``learn_alpha``. `expert` may have:
 
-    - ``first_documents``, ``first_sweeps``: documents of the first mini-batch, if that is more than
-      `batch_size`, and sweeps over it without labels: topics are found where there is enough to see. To find
-      out how many topics there are, give it more of both: 4096 documents and 200 sweeps.
-    - ``start_gamma``: γ in the very first sweep, where the chain of the first mini-batch starts. The law of
-      the samples has `gamma`; but a chain that starts with many topics loses those that it has no use for,
-      and one that starts with few is slow to split them. The paper's choice is `gamma`.
-    - ``min_tokens``: a topic that holds fewer tokens after a mini-batch, and less than a thousandth of all,
-      is removed with what it holds. 0: only topics that hold nothing are removed.
-    - ``topic_estimate`` is about predictions alone: learning integrates Φ out.
+    - ``first_documents``, ``first_sweeps``: size of the first mini-batch, if larger than `batch_size`, and
+      sweeps over it without labels, to initialise the topics. To estimate the number of topics, use more of
+      both: 4096 documents and 200 sweeps.
+    - ``start_gamma``: γ in the very first sweep. The samples follow `gamma`; but a chain that starts with
+      many topics loses those that it does not need, while one that starts with few is slow to split them. The
+      paper has `gamma`.
+    - ``min_tokens``: a topic with fewer tokens after a mini-batch, and less than a thousandth of all, is
+      removed. 0: only empty topics are removed.
+    - ``topic_estimate`` is for predictions only: learning integrates Φ out.
 
     References
     ----------
@@ -419,7 +420,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Return the paper's own setting (its section 5.1): topics alone decide, of one task each.
+        """Return a model with the paper's settings (section 5.1): one-vs-rest, and topics alone decide.
 
         >>> MedHDPClassifier.paper().gamma
         1.0
@@ -429,7 +430,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
     def _defaults(self) -> dict[str, Any]:
         shared = {"cost": 256.0, "weight_scale": 0.05, "bias_scale": 0.3, "alpha": 5.0, "eta": 0.05}
         defaults = {**EXPERT, **_LABELS, **shared, "n_iterations": 4, "word_scale": 1.0}
-        if self.multi_class == "ovr":  # topics of one task are few, smooth and found by its labels
+        if self.multi_class == "ovr":  # a single task has few, smooth topics, found by its labels
             alone = {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0, "eta": 0.45}
             return {**defaults, **alone, "first_sweeps": 3, "start_gamma": 1000.0, "n_iterations": 2}
         if self.decides == "topics+words":
@@ -440,18 +441,18 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
-    """Regressor that learns topics, and how many, from a stream, with the ε-insensitive loss: online MedHDP.
+    """Regressor that learns topics and their number from a stream: online MedHDP with the ε-insensitive loss.
 
-    Targets have units of their own: the mean and the standard deviation of the first ones.
+    Targets are standardised by the mean and the standard deviation of the first ones.
 
     Parameters
     ----------
     alpha : float
-        The more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
-        shares of the topics in all documents.
+        Concentration of a document's topics: larger values give more topics per document. Proportions are
+        Dirichlet(α π), where π are the shares of the topics in all documents.
     eta : float
-        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more topics, of
-        fewer words each.
+        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Smaller values give more topics
+        with fewer words each.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Online MedLDA (the paper's algorithm 1): state, start, step, and its estimators."""
+"""Online MedLDA (algorithm 1 of the paper): prior, initialisation, step, and estimators."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from bayespa.topics.supervised import SupervisedTransformer
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-BEGIN, PLACES = 10, 11  # the purposes of keys, see `bayespa.native.random.subkey`
-TABLES = 100.0  # pseudo-counts of each topic, where its share of all topics is learned
-CERTAIN = 2.0**50  # pseudo-counts that no corpus moves: sticks stay at 1/K to the precision of float32
-NEVER = 1e-300  # pseudo-count of the topics behind the last: none is born
+BEGIN, PLACES = 10, 11  # purposes of keys, see `bayespa.native.random.subkey`
+TABLES = 100.0  # prior pseudo-counts of each topic, if shares of topics are learned
+CERTAIN = 2.0**50  # pseudo-counts that no corpus changes: sticks stay at 1/K to the precision of float32
+NEVER = 1e-300  # pseudo-count of topics after the last: no topic is born
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +42,14 @@ class MedLDA(TopicPart):
 
     n_topics: int  # K
     alpha: float
-    learn_alpha: bool = False  # topics have shares of it of their own [MED-11]
-    first_documents: int = 0  # that initialise the topics before labels are learned
-    first_sweeps: int = 0  # over these
+    learn_alpha: bool = False  # each topic has its own share of α [MED-11]
+    first_documents: int = 0  # documents that initialise the topics before labels are learned
+    first_sweeps: int = 0  # sweeps of the initialisation
 
-    # State
+    # Posterior
 
     def prior(self, n_words: int) -> Joint:
-        """Return the prior of topics and weights, and perhaps of the topics' shares of α."""
+        """Return the prior of topics and weights and, if they are learned, of the shares of α."""
         shares = {"shares": Dirichlet.prior(1, self.n_topics, TABLES)} if self.learn_alpha else {}
         loss = self.loss
         return Joint(
@@ -71,7 +71,7 @@ class MedLDA(TopicPart):
             )
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
-        """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
+        """Extend the posterior by words and tasks; task t continues task source[t] (-1: new) with a sign."""
         prior, topics, weights = self.prior(n_words), posterior["topics"], posterior["weights"]
         if topics.concentration.shape[1] < n_words:
             topics = topics.extended(prior["topics"])
@@ -80,7 +80,7 @@ class MedLDA(TopicPart):
         return Joint(posterior, topics=topics, weights=weights)
 
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
-        """Without an ancestor topics come in any order: put each of theirs to the most alike of mine."""
+        """Return their topics in the order of my most similar ones, if there is no common ancestor."""
         if ancestor is not None:
             return theirs
         order = matching(mine["topics"].mean(), theirs["topics"].mean())[1]
@@ -91,16 +91,16 @@ class MedLDA(TopicPart):
         return Joint(theirs, topics=topics, weights=weights, **shares)
 
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return the posterior of some words alone, and of all else."""
+        """Return the posterior restricted to some words."""
         shares = {"shares": posterior["shares"]} if self.learn_alpha else {}
         topics = posterior["topics"].near(words, n_words, self._eta)
         return Joint(topics=topics, weights=posterior["weights"], **shares)
 
     def view(self, posterior: Joint) -> View:
-        """Return what sampling needs of a posterior."""
+        """Return what sampling needs from a posterior."""
         topics = posterior["topics"]
         alpha = np.full(self.n_topics, self.alpha)
-        if self.learn_alpha:  # their mean is `alpha`
+        if self.learn_alpha:  # its mean is `alpha`
             alpha = self.alpha * self.n_topics * posterior["shares"].mean()[0]
         weights = posterior["weights"].moments(n_threads=self.n_threads)
         return View(topics.concentration.T, topics.totals(), alpha, *weights)
@@ -110,13 +110,13 @@ class MedLDA(TopicPart):
         concentration: Floats = posterior["topics"].concentration
         return concentration
 
-    # Start
+    # Initialisation
 
     def guesses(self, batches: Batches) -> list[TopicStep]:
-        """Return what topics the first mini-batches have, by a chain to which labels are words. [MED-10].
+        """Return the topics of the first mini-batches, found by sweeps that treat labels as words [MED-10].
 
-        One chain goes over all of them. Documents whose tokens weigh the same are sampled together, given the
-        topics of those before.
+        One chain goes over all mini-batches. Documents with the same token weight are sampled together, given
+        the topics of the documents before.
         """
         if not self.first_sweeps:
             return []
@@ -125,7 +125,7 @@ class MedLDA(TopicPart):
         has = answers(batch.labels, regression=self.loss.regression)
         vocabulary = batch.documents.vocabulary
         n_own = len(vocabulary)
-        n_words = n_own + has.shape[1]  # columns that no document has would drown small topics in their prior
+        n_words = n_own + has.shape[1]  # unused columns would drown small topics in their prior
         found = np.zeros((n_words, self.n_topics))
         tables = np.full(self.n_topics, TABLES if self.learn_alpha else CERTAIN)
         guesses: list[list[Counts]] = [[] for _ in edges[1:]]
@@ -151,7 +151,7 @@ class MedLDA(TopicPart):
                 guess.append(Counts(vocabulary[own], counts.reshape(-1, self.n_topics), weight))
         found_parts = [Joint(topics=guess) for guess in guesses]
         if self.learn_alpha:
-            part = np.diff(edges)[:, None, None] / edges[-1]  # of the tables, which are not told apart
+            part = np.diff(edges)[:, None, None] / edges[-1]  # split the tables by the sizes of mini-batches
             shares = rounded(part * (tables - TABLES))
             found_parts = [Joint(topics=t, shares=Dirichlet(s)) for t, s in zip(guesses, shares, strict=True)]
         return [TopicStep(statistics, 0.0, 0, margin=np.empty((0, 0))) for statistics in found_parts]
@@ -169,7 +169,7 @@ class MedLDA(TopicPart):
     ) -> HdpStepResult:
         """Sample topics with Φ integrated out, given counts (words, K) and tables (K,) of other documents.
 
-        It is the local step of MedHDP, in which no topic is born: no second sampler.
+        It uses the local step of MedHDP, without new topics.
         """
         eta, sticks = self._eta, Sticks.statistics(tables / weight)
         topics = HdpTopics(
@@ -189,7 +189,7 @@ class MedLDA(TopicPart):
     # Step
 
     def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
-        """Sample the topics of the batch, first without labels, as a prediction would, then with them."""
+        """Sample the topics of the batch, first without labels, as in prediction, then with them."""
         view = self.view(near)
         topics = self._topics(view, np.arange(len(batch.documents.vocabulary)))
         schedule = Schedule(2, 1, self.n_sweeps, self.burn_in, self.loss.sampler, self.key, index)
@@ -202,10 +202,10 @@ class MedLDA(TopicPart):
         return TopicStep(statistics, loss, len(batch), margin=margin)
 
     def _tables(self, alpha: Floats, batch: Batch, shares: NDArray[np.floating]) -> Dirichlet:
-        """Return the expected number of tables that serve each topic, given E z̄ (n, K). [MED-11]."""
+        """Return the expected number of tables of each topic, given E z̄ (n, K) [MED-11]."""
         documents, weights = batch.documents, batch.weights[:, None]
         ends = np.concatenate([[0], np.cumsum(documents.counts)])[documents.indptr]
-        own = alpha / weights  # to tokens that weigh less, it weighs more
+        own = alpha / weights  # relative to the weight of a token
         tables = alpha * (digamma(own + np.diff(ends)[:, None] * shares) - digamma(own))
         return Dirichlet(rounded(tables).sum(axis=0, keepdims=True))
 
@@ -216,14 +216,14 @@ class MedLDA(TopicPart):
         sampled = sample(batch, topics, tasks, schedule, self.n_threads)
         labelled, free = sampled.labelled, sampled.free
         precision = self.loss.mixed(labelled.precision, free.precision)
-        precision = 0.5 * (precision + precision.swapaxes(1, 2))  # mirror entries are rounded differently
+        precision = 0.5 * (precision + precision.swapaxes(1, 2))  # mirrored entries are rounded differently
         weights = Gaussian.unchecked(self.loss.mixed(labelled.shift, free.shift), precision)
         return sampled, weights, float(labelled.loss.sum()), free.margin
 
     def _averaging(
         self, topics: Topics, mean: Floats, covariance: Floats, batch: Batch, schedule: Schedule
     ) -> tuple[Sampled, Gaussian, float, Floats]:
-        """Alternate once between the dual given topics and topics given the dual. [MED-7]."""
+        """Alternate once between the dual given topics and topics given the dual [MED-7]."""
         tasks = self.loss.tasks(mean, covariance, batch.labels)
         before = sample(batch, topics, tasks, replace(schedule, sweeps=0, burn_in=0), self.n_threads).free
         dual, moved = self.loss.dual(tasks, before.topic_share.astype(np.float64), self.n_threads)
@@ -250,15 +250,15 @@ _EXPERT = {
 
 @dataclass(eq=False, repr=False)
 class MedLDAEstimator(OnlineEstimator, SupervisedTransformer):
-    """What classifier and regressor share.
+    """Base class of classifier and regressor.
 
     Parameters
     ----------
     n_topics : int
         K, the number of topics.
     alpha : float or None
-        Dirichlet prior of a document's topic proportions, or its mean over the topics. None: 0.8 beside
-        words, else 0.4.
+        Dirichlet prior of a document's topic proportions; if `learn_alpha`, its mean over the topics. None:
+        0.8 if words decide, too, else 0.4.
     eta : float
         Dirichlet prior of a topic's words, rounded to a multiple of 2^-20.
     """
@@ -282,7 +282,7 @@ class MedLDAEstimator(OnlineEstimator, SupervisedTransformer):
         )
 
     def _first_call(self) -> int | None:
-        """Return how many documents the first call should have."""
+        """Return how many documents the first call should have, if that matters."""
         values = self._values()
         looks = values["first_sweeps"] and values["decides"] != "words"
         return values["first_documents"] if looks else None
@@ -298,39 +298,40 @@ class MedLDAEstimator(OnlineEstimator, SupervisedTransformer):
 class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
     """Classifier that learns topics from a stream of documents: online MedLDA.
 
-    By default topics and words decide together. On the arXiv sample they are right on 0.849 of the documents,
-    the model's topics alone on 0.770, its words alone on 0.846. With ``decides="topics"``, the paper's model,
-    topics learn to decide alone, and are right on 0.832 (`python -m experiments.who_decides`). `paper` is the
-    paper's own setting.
+    By default topics and words decide together. On the arXiv sample their accuracy is 0.849; the model's
+    topics alone have 0.770, its words alone 0.846. With ``decides="topics"``, the paper's model, topics learn
+    to decide alone: 0.832 (`python -m experiments.who_decides`). `MedLDAClassifier.paper` has the paper's
+    settings.
 
     Notes
     -----
-    Counts are numbers of tokens. A document whose counts are not whole numbers is cut into 257 to 512 tokens
-    of equal weight (a power of two), which count by that weight; whole counts are best, so use
-    CountVectorizer, not TfidfVectorizer, where there is a choice. A document may have 2^24 tokens.
+    X has counts of words; use CountVectorizer, not TfidfVectorizer, if you have the choice. A document with
+    fractional counts is split into 257 to 512 tokens of equal weight (a power of two). A document may have up
+    to 2^24 tokens.
 
-    A prediction depends on the document, the model and `random_state` alone, not on what else is predicted
-    with it.
+    The prediction of a document depends on the document, the model and `random_state`, and not on the other
+    documents of the call.
 
-    `expert` may have:
+    `expert` is a dict for parameters that are rarely needed:
 
     - ``n_iterations``: I, how often local and global step alternate within a mini-batch.
-    - ``n_sweeps``, ``burn_in``: J and β, Gibbs sweeps over a mini-batch given its labels, and how many of
-      them are thrown away.
-    - ``first_documents``, ``first_sweeps``: so many documents initialise the topics, with so many sweeps,
-      before labels are learned [MED-10]. `fit` takes them from its documents; a stream should hand so many to
-      the first call of `partial_fit`, which can only look at what it is given. No sweeps: labels are learned
-      from the first mini-batch on, as in the paper.
-    - ``learn_alpha``: whether topics have shares of α of their own [MED-11].
-    - ``bias_scale``: prior standard deviation of a number that all weights of a task share, a bias, as topic
-      shares sum to one.
+    - ``n_sweeps``, ``burn_in``: J and β, the Gibbs sweeps over a mini-batch given its labels, and how many of
+      them are dropped.
+    - ``first_documents``, ``first_sweeps``: how many documents initialise the topics, with how many sweeps,
+      before labels are learned [MED-10]. `fit` takes them from its documents. In a stream, the first call of
+      `partial_fit` should have that many. With 0 sweeps labels are learned from the first mini-batch on, as
+      in the paper.
+    - ``learn_alpha``: whether each topic has its own share of α [MED-11].
+    - ``bias_scale``: prior standard deviation of the part that all weights of a task share. It acts as a
+      bias, because topic shares sum to one.
     - ``word_scale``: prior standard deviation of the weights of words, in the unit of decisions, for
       documents of length 1.
-    - ``sampler``: "collapsed", with the augmenting variables integrated out [MED-3, MED-12], or "augmented",
-      with these drawn as in the paper [MED-1]. Both have one target.
-    - ``rule``: "gibbs", the loss of weights drawn from the posterior, or "averaging", of their mean.
-    - ``label_free``: share of the weights' statistics that comes from topics sampled before labels are looked
-      at, as a prediction has them; the paper's value is 0.
+    - ``sampler``: "collapsed" integrates the augmenting variables out [MED-3, MED-12]; "augmented" draws
+      them, as in the paper [MED-1]. Both have the same target.
+    - ``rule``: "gibbs" (the expected loss of weights drawn from the posterior) or "averaging" (the loss of
+      their mean).
+    - ``label_free``: share of the weights' statistics from topics sampled without labels, as in prediction.
+      The paper has 0.
     - ``topic_estimate``: sample with the "mean" E Φ or the "geometric" exp(E log Φ), the mean-field optimum
       and the paper's choice.
     - ``prediction_sweeps``: Gibbs sweeps over a document to predict; the first quarter is burn-in.
@@ -361,7 +362,7 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
 
     @classmethod
     def paper(cls, n_topics: int = 40, **changes: Any) -> Self:
-        """Return the paper's own setting (its section 5.1): topics alone decide, of one task each.
+        """Return a model with the paper's settings (section 5.1): one-vs-rest, and topics alone decide.
 
         >>> MedLDAClassifier.paper(20).decides
         'topics'
@@ -381,9 +382,9 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class MedLDARegressor(TopicRegressor, MedLDAEstimator):
-    """Regressor that learns topics from a stream of documents, with the ε-insensitive loss: online MedLDA.
+    """Regressor that learns topics from a stream of documents: online MedLDA with the ε-insensitive loss.
 
-    Targets have units of their own: the mean and the standard deviation of the first ones.
+    Targets are standardised by the mean and the standard deviation of the first ones.
 
     Parameters
     ----------
@@ -392,7 +393,7 @@ class MedLDARegressor(TopicRegressor, MedLDAEstimator):
 
     Notes
     -----
-    As of MedLDAClassifier.
+    See MedLDAClassifier.
 
     References
     ----------

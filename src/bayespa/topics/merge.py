@@ -1,4 +1,4 @@
-"""Joining two models that learned different documents."""
+"""Merging two models that learned different documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Order = NDArray[np.int64]
 
 
 def require_mergeable(mine: Any, theirs: Any) -> None:
-    """Raise an error unless two estimators describe the same model of the same words."""
+    """Raise an error unless two estimators have the same parameters and words."""
     if type(mine) is not type(theirs):
         raise TypeError(f"cannot merge {type(mine).__name__} with {type(theirs).__name__}")
     check_is_fitted(theirs)
@@ -27,26 +27,24 @@ def require_mergeable(mine: Any, theirs: Any) -> None:
         getattr(mine, "feature_names_in_", ()), getattr(theirs, "feature_names_in_", ()), strict=False
     ):
         if a != b:
-            raise ValueError(
-                f"a column is {a!r} here and {b!r} there; the columns must stand for the same words"
-            )
+            raise ValueError(f"a column is {a!r} here and {b!r} there; columns must be the same words")
 
 
 def matching(mine: Floats, theirs: Floats, likely: float = 0.0) -> tuple[Order, Order]:
-    """Pair topics that are most alike, one to one: topics have no order of their own.
+    """Pair the most similar topics, one to one: topics have no order.
 
-    Likeness is Σ_w √(φ_w φ'_w), the Bhattacharyya coefficient.
+    Similarity is Σ_w √(φ_w φ'_w), the Bhattacharyya coefficient.
 
     Parameters
     ----------
     mine, theirs : (K, W) and (K', W)
         Probabilities of words.
     likely : float
-        Pairs that are less alike are left out.
+        Pairs with a lower similarity are left out.
 
     Returns
     -------
-    Which of mine, in ascending order, and which of theirs: two arrays of one length.
+    Indices of mine, in ascending order, and of theirs: two arrays of equal length.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""A model of topics: three parts that learn one after the other, each what the parts before it leave.
+"""A topic model: three parts that learn one after the other, each from what the parts before it leave.
 
-Topics learn as if they were alone. Words beside them learn what the topics leave of a margin. Calibration
-learns what the margins mean. Each part says for itself what its prior is, what a mini-batch adds, what a
-repeat replaces, how it grows and how two of it join; a part without a posterior is not there.
+Topics learn as if they were alone. Words learn what the topics leave of a margin. Calibration learns how
+margins become probabilities. Each part defines its prior, what a mini-batch adds, what a repeat replaces, how
+it grows, and how two copies merge; a part without a posterior does not exist.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from bayespa.topics.words import SHARE, Words
 
 @dataclass(frozen=True)
 class Model:
-    """All hyper-parameters, resolved and checked: a value that changes nothing."""
+    """All hyper-parameters, resolved and checked; immutable."""
 
     topics: TopicPart | OneVsRest
     n_tasks: int  # T
     margin: float = 1.0  # ε
     words: Words | None = None
     calibration: Calibration | None = None
-    topics_again: bool = True  # whether topics, too, learn a mini-batch again that is shown again
+    topics_again: bool = True  # whether topics learn again from a repeated mini-batch
 
     def prior(self, n_words: int) -> Joint:
         """Return the prior of all parts."""
@@ -39,7 +39,7 @@ class Model:
         return Joint(**self.topics.prior(n_words), **words, **meaning)
 
     def require_continues(self, posterior: Joint) -> None:
-        """Raise a ValueError unless this model can go on learning `posterior`."""
+        """Raise a ValueError unless this model can continue from `posterior`."""
         if (self.words is not None) != ("words" in posterior):
             began = [name for name in ("topics", "words") if name in posterior]
             raise ValueError(f"decides was {'+'.join(began)!r} when learning began; set it back, or fit")
@@ -51,18 +51,18 @@ class Model:
 
     @property
     def n_iterations(self) -> int:
-        """Local steps that a batch takes."""
+        """Local steps per batch."""
         return self.topics.n_iterations
 
     def near(self, posterior: Joint, batch: Batch) -> tuple[Joint, Batch]:
-        """Return what the step of the topics needs of a posterior and of a batch."""
+        """Return what the step of the topics needs from a posterior and a batch."""
         own = batch.topical
         return self.topics.near(posterior, own.documents.vocabulary, batch.n_words), own
 
     def propose(
         self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
-        """Return what a batch adds to the topics: a pure function, of what `near` returned."""
+        """Return what a batch adds to the topics: a pure function of what `near` returned."""
         return self.topics.propose(near, batch, index, before)
 
     def finish(
@@ -73,10 +73,10 @@ class Model:
         index: int,
         before: Before[Joint] | None = None,
     ) -> TopicStep:
-        """Return what a batch adds to every part: words and calibration learn from the margins of topics.
+        """Return what a batch adds to every part; words and calibration learn from the margins of the topics.
 
-        They learn in order. Topics may be found under an earlier posterior. But if several mini-batches
-        correct one mistake of the weights of words, they correct it several times.
+        They learn in order, while topics may be found under an earlier posterior. If several mini-batches
+        corrected the same error of the weights of words at once, they would correct it several times.
         """
         step = replace(found, statistics=self.topics.finish(posterior, found.statistics))
         parts, margin = dict(step.statistics), step.margin
@@ -93,19 +93,19 @@ class Model:
         return replace(step, statistics=Joint(**parts), margin=margin)
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
-        """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
+        """Extend the posterior by words and tasks; task t continues task source[t] (-1: new) with a sign."""
         grown = self.topics.grown(posterior, n_words, source, sign)
         words = {} if self.words is None else self.words.grown(posterior, n_words, source, sign)
         meaning = {} if self.calibration is None else self.calibration.grown(posterior, source, sign)
         return Joint(grown, **words, **meaning)
 
     def merged(self, mine: Joint, theirs: Joint, ancestor: Joint | None, n_words: int) -> Joint:
-        """Return what two learners of the same tasks know, their common ancestor counted once."""
+        """Return the sum of two learners of the same tasks, with their common ancestor counted once."""
         theirs = self.topics.aligned(mine, theirs, ancestor)
         return mine.merge(theirs, self.prior(n_words) if ancestor is None else ancestor)
 
     def require_whole(self, posterior: Joint, n_words: int) -> None:
-        """Raise a ValueError unless a posterior that came from a file is one of this model, and sound."""
+        """Raise a ValueError unless a posterior from a file fits this model and is valid."""
         self.require_continues(posterior)
         for part, own in self.topics.parts(posterior):
             part.require_continues(own)
@@ -136,9 +136,9 @@ class Model:
             if isinstance(found, Posterior):
                 found.require_proper()
             elif not (found.counts > 0.0).all():
-                raise ValueError(f"the {name} are counts of which some are not positive")
+                raise ValueError(f"the {name} are counts, but some are not positive")
             has, wanted = ({key: a.shape for key, a in p.to_arrays().items()} for p in (found, prior))
             if has != wanted and name == "words" and has["shift"] == (self.n_tasks, n_words):
                 raise ValueError("its words were learned by an earlier version, from other features")
             if has != wanted:
-                raise ValueError(f"the {name} has other values than this version of bayespa knows")
+                raise ValueError(f"the {name} has values that this version of bayespa does not know")

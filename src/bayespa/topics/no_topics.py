@@ -1,4 +1,4 @@
-"""No topics at all: what a model is made of in which words decide alone."""
+"""The topic part of a model in which words decide alone: no topics."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from bayespa.topics.part import Floats, Sampled, Sources, TopicPart, TopicStep, 
 
 @dataclass(frozen=True, kw_only=True)
 class NoTopics(TopicPart):
-    """T tasks that share nothing; topics say nothing about them."""
+    """T tasks without topics."""
 
     def prior(self, n_words: int) -> Joint:
-        """Return the prior of nothing."""
+        """Return an empty prior."""
         return Joint()
 
     def require_continues(self, posterior: Joint) -> None:
-        """Accept a posterior without topics only."""
+        """Accept only a posterior without topics."""
         if "topics" in posterior:
             raise ValueError("topics decided when learning began; set decides back, or fit")
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
-        """Return the posterior as it is."""
+        """Return the posterior unchanged."""
         return posterior
 
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
-        """Return the posterior as it is."""
+        """Return the posterior unchanged."""
         return theirs
 
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return the prior of nothing."""
+        """Return an empty prior."""
         return Joint()
 
     def view(self, posterior: Joint) -> View:
@@ -53,16 +53,16 @@ class NoTopics(TopicPart):
         return np.empty((0, len(words)))
 
     def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
-        """Add nothing, and say nothing of any document."""
+        """Add nothing, and predict nothing."""
         return TopicStep(Joint(), 0.0, len(batch), margin=np.zeros((len(batch), self.loss.n_tasks)))
 
     def propose(
         self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
-        """Add nothing, in place of nothing."""
+        """Add nothing."""
         return self.step(near, batch, index)
 
     def infer(self, view: View, batch: Batch, weights: Floats | None = None) -> Sampled:
-        """Say nothing of any document."""
+        """Predict nothing."""
         nothing = Statistics.zeros(batch.documents, 0, self.loss.n_tasks, 1, counted=True)
         return Sampled([(batch.documents.vocabulary, nothing.topic_word, 1.0)], nothing, nothing)

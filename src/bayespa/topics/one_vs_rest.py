@@ -1,4 +1,4 @@
-"""A topic model for every task: the paper's set-up for 20 Newsgroups."""
+"""One topic part per task: the paper's setting for 20 Newsgroups."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bayespa.posteriors import Joint
 from bayespa.topics.documents import Batch, Batches
 from bayespa.topics.part import Floats, Sources, TopicPart, TopicStep, WordIds
 
-ONE_OF_MANY = 2  # the purpose of a key, see `bayespa.native.random.subkey`
+ONE_OF_MANY = 2  # purpose of a key, see `bayespa.native.random.subkey`
 
 
 @dataclass(frozen=True)
 class OneVsRest:
-    """T tasks with topics of their own: a `TopicPart` of one task each, its posterior under its number."""
+    """T tasks with topics of their own: a `TopicPart` per task, with its posterior under its number."""
 
     part: TopicPart  # of one task
     n_tasks: int
@@ -32,7 +32,7 @@ class OneVsRest:
         return Joint(**{str(task): self.part.prior(n_words) for task in range(self.n_tasks)})
 
     def require_continues(self, posterior: Joint) -> None:
-        """Raise a ValueError unless this model can go on learning `posterior`."""
+        """Raise a ValueError unless this model can continue from `posterior`."""
         self.part.require_continues(self._own(posterior, 0))
 
     def _own(self, posterior: Joint, task: int) -> Joint:
@@ -43,7 +43,7 @@ class OneVsRest:
         return own
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
-        """Make room for new words and tasks; a task that mirrors another starts as its mirror image."""
+        """Extend the posterior by words and tasks; a task with sign -1 starts as a mirror image."""
         same, grown = np.zeros(1, np.int64), {}
         for task, (old, s) in enumerate(zip(source.tolist(), sign, strict=True)):
             before = self.part.prior(n_words) if old < 0 else posterior[str(old)]
@@ -51,7 +51,7 @@ class OneVsRest:
         return Joint(posterior, **grown)
 
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
-        """Return `theirs` with every task's topics where those of `mine` stand."""
+        """Return `theirs` with the topics of every task in the order of `mine`."""
         tasks = {}
         for task in map(str, range(self.n_tasks)):
             root = None if ancestor is None else ancestor[task]
@@ -59,23 +59,23 @@ class OneVsRest:
         return Joint(theirs, **tasks)
 
     def guesses(self, batches: Batches) -> list[TopicStep]:
-        """Return no guess: topics of one task are found by its labels."""
+        """Return no guess: the topics of a task are found by its labels."""
         return []
 
     def parts(self, posterior: Joint) -> list[tuple[TopicPart, Joint]]:
-        """Return the topic models, one a task, with their posteriors."""
+        """Return the topic parts, one per task, with their posteriors."""
         return [
             (replace(self.part, key=subkey(self.part.key, ONE_OF_MANY, task)), self._own(posterior, task))
             for task in range(self.n_tasks)
         ]
 
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return what a local step needs of every task."""
+        """Return what a local step needs for every task."""
         parts = self.parts(posterior)
         return Joint({str(task): part.near(own, words, n_words) for task, (part, own) in enumerate(parts)})
 
     def finish(self, posterior: Joint, statistics: Joint) -> Joint:
-        """Return what was proposed for every task as it is to be added."""
+        """Return the proposals for every task, ready to be added."""
         parts = self.parts(posterior)
         return Joint(
             {str(task): part.finish(own, statistics[str(task)]) for task, (part, own) in enumerate(parts)}

@@ -20,16 +20,16 @@ from bayespa.topics.unsupervised import UnsupervisedTransformer
 
 @dataclass(frozen=True, kw_only=True)
 class HDP(MedHDP):
-    """MedHDP of no tasks."""
+    """MedHDP without tasks."""
 
     def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
-        """Sample the topics of the batch; the objective is how well its words were known before."""
+        """Sample the topics of the batch; the objective is how well its words were predicted."""
         objective = self._surprise(near, batch)
         return replace(super().step(near, batch, index), objective=objective)
 
     def _surprise(self, near: Joint, batch: Batch) -> float:
         sums, documents = near["topics"], batch.documents
-        if not len(sums.ids):  # all words are alike
+        if not len(sums.ids):  # all words are the same
             tokens = documents.counts * np.repeat(batch.weights, np.diff(documents.indptr))
             return float(tokens.sum()) * float(log(float(sums.n_words)))
         words = np.arange(len(documents.vocabulary))
@@ -42,24 +42,24 @@ class HDP(MedHDP):
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class OnlineHDP(HdpTransformer, UnsupervisedTransformer):
-    """Topics from a stream, as many as it needs, by truncation-free inference of an HDP (tfHDP).
+    """Topics from a stream, as many as needed: truncation-free inference of an HDP (tfHDP).
 
-    Topics without labels: the baseline of `MedHDPClassifier`, to be followed by a linear classifier.
+    Topics without labels. Combine it with a linear classifier for a baseline of `MedHDPClassifier`.
 
     Parameters
     ----------
     alpha : float
-        The more of it, the more topics a document has. Its proportions are Dirichlet(α π), where π are the
-        shares of the topics in all documents.
+        Concentration of a document's topics: larger values give more topics per document. Proportions are
+        Dirichlet(α π), where π are the shares of the topics in all documents.
     eta : float
-        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Small values make more topics, of
-        fewer words each.
+        Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Smaller values give more topics
+        with fewer words each.
 
     Notes
     -----
-    `expert` may have ``n_sweeps``, ``burn_in`` (Gibbs sweeps over a mini-batch, after two that are thrown
-    away, and how many more are), ``first_documents``, ``first_sweeps``, ``start_gamma``, ``min_tokens``,
-    ``topic_estimate`` and ``prediction_sweeps``, as of MedHDPClassifier.
+    `expert` may have ``n_sweeps`` and ``burn_in`` (Gibbs sweeps over a mini-batch, after two that are
+    dropped, and how many more are dropped), ``first_documents``, ``first_sweeps``, ``start_gamma``,
+    ``min_tokens``, ``topic_estimate`` and ``prediction_sweeps``, as in MedHDPClassifier.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""Sparse stochastic inference of latent Dirichlet allocation (spLDA): the local step of MedLDA, no labels.
+"""Sparse stochastic inference of latent Dirichlet allocation (spLDA), by MedLDA's step without labels.
 
-The topics' concentrations take steps along the natural gradient of the evidence of a corpus of D documents,
-which a mini-batch B stands for: Δ ← Δ + ρ_t (η + D/|B| E[counts] - Δ), ρ_t = (τ + t)^-κ.
+The concentrations of topics take steps along the natural gradient for a corpus of D documents, estimated from
+a mini-batch B: Δ ← Δ + ρ_t (η + D/|B| E[counts] - Δ), ρ_t = (τ + t)^-κ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bayespa.topics.unsupervised import UnsupervisedTransformer
 
 @dataclass(frozen=True, kw_only=True)
 class StochasticLDA(MedLDA):
-    """MedLDA of no tasks, whose statistics are steps along the natural gradient."""
+    """MedLDA without tasks, whose statistics are steps along the natural gradient."""
 
     n_documents: float  # D
     tau: float
@@ -37,7 +37,7 @@ class StochasticLDA(MedLDA):
         return min(1.0, float(exp(-self.kappa * float(log(self.tau + index)))))
 
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return the whole posterior, which a step changes everywhere."""
+        """Return the whole posterior: a step changes all of it."""
         return posterior
 
     def propose(
@@ -66,7 +66,7 @@ class StochasticLDA(MedLDA):
 class OnlineLDA(UnsupervisedTransformer):
     """Latent Dirichlet allocation, learned from a stream by sparse stochastic inference (spLDA).
 
-    Topics without labels: the baseline of supervised topic models, to be followed by a linear classifier.
+    Topics without labels. Combine it with a linear classifier for a baseline of supervised topic models.
 
     Parameters
     ----------
@@ -79,16 +79,16 @@ class OnlineLDA(UnsupervisedTransformer):
     tau : float
         Step t (from 0) has the size (tau + t)^-kappa, at most 1.
     kappa : float
-        With kappa in (0.5, 1] the steps converge.
+        The steps converge if kappa is in (0.5, 1].
     total_documents : int or None
-        D, the size of the corpus that the stream is a sample of. None: as many as `fit` is given, or as many
-        as `partial_fit` has been given so far.
+        D, the size of the corpus that the stream is a sample of. None: the number of documents in `fit`, or
+        so far in `partial_fit`.
     n_sweeps : int
         Gibbs sweeps over a mini-batch.
     burn_in : int
-        How many of them are thrown away.
+        How many of them are dropped.
     batch_size : int or None
-        Documents of a mini-batch. None: all at once.
+        Documents per mini-batch. None: all.
     n_passes : int
         Passes of `fit` over the corpus.
     topic_estimate : {"mean", "geometric"}

@@ -1,4 +1,4 @@
-"""The parameters of topic models: what each may be, written once, and what only experts turn."""
+"""Allowed values of the parameters of topic models, and defaults of `expert`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from bayespa.checks import require_choice, require_number
 from bayespa.topics.documents import UNIT
 
-_MANY, _SWEEPS = 2**31 - 1, 1_000_000  # more sweeps would not end in anybody's life
-_LARGE = 1e9  # the sampler has 32 bits
-# The least value, and whether it must be above it or a whole number; and the largest.
+_MANY, _SWEEPS = 2**31 - 1, 1_000_000  # more sweeps would never end
+_LARGE = 1e9  # the sampler works with 32 bits
+# Bounds; `open_`: the lowest value is excluded; `whole`: only whole numbers.
 _NUMBERS: dict[str, dict[str, Any]] = {
     "n_topics": {"low": 1, "high": _MANY, "whole": True},
     "max_topics": {"low": 1, "high": _MANY, "whole": True},
@@ -57,13 +57,13 @@ def resolved(
     Parameters
     ----------
     given : mapping
-        Parameters; those that are None stand for their default, if there is one.
+        Parameters; None stands for the default, if there is one.
     expert : mapping or None
-        What only experts turn.
+        The dict `expert`.
     defaults : mapping
-        Of parameters that may be None, and of all that experts may turn.
+        Defaults of parameters that may be None, and of all parameters of `expert`.
     name : str
-        Of the estimator, for errors.
+        Name of the estimator, for errors.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def resolved(
         require_number("burn_in", values["burn_in"], 0, values["n_sweeps"] - 1, whole=True)
     if values.get("discount", 1.0) < 1.0 and (values["n_passes"] or 1) > 1:
         raise ValueError(
-            f"discount is {values['discount']!r} and n_passes {values['n_passes']!r}: one forgets a stream, "
-            "the other replays a corpus; use one of both"
+            f"discount is {values['discount']!r} and n_passes {values['n_passes']!r}; discount is for one "
+            "pass over a stream, n_passes for a fixed corpus: use only one of them"
         )
     return values

@@ -1,4 +1,4 @@
-"""The topic part of a model: what all kinds of topics share, and how labels pull on them."""
+"""The topic part of a model: the base of all kinds of topics, and the loss of labels."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 WordIds = NDArray[np.int64]
 Sources = NDArray[np.int64]
-ENOUGH = 64  # documents of a mini-batch that the likelihood is computed from
+ENOUGH = 64  # documents of a mini-batch from which the likelihood is computed
 MOST = 2**31 - 1  # tokens in all kept sweeps: the native step counts with 32 bits
-LEAST, LARGEST = 1e-30, 1e20  # of α, for which the sampler has 32 bits; for its sums too, times tokens
+LEAST, LARGEST = 1e-30, 1e20  # bounds of α and of its sums: the sampler works with 32 bits
 _PER_DOCUMENT = {"topic_share", "margin", "margin_var"}
-PREDICTION = 1  # the purpose of a key, see `bayespa.native.random.subkey`
+PREDICTION = 1  # purpose of a key, see `bayespa.native.random.subkey`
 
 
 @dataclass(frozen=True)
 class Loss:
-    """How labels pull on topics: T tasks with a max-margin loss, with the paper's letters; or no task."""
+    """The max-margin loss of T tasks, in the paper's letters; or no task."""
 
     n_tasks: int = 0  # T
     cost: float = 1.0  # c
@@ -43,16 +43,16 @@ class Loss:
     weight_scale: float = 1.0  # v
     bias_scale: float = 0.0
     regression: bool = False
-    averaging: bool = False  # the loss of the mean weights [MED-7], or of drawn ones
+    averaging: bool = False  # loss of the mean weights [MED-7], else of drawn ones
     sampler: Literal["collapsed", "augmented"] = "collapsed"
-    label_free: float = 0.0  # share of the weights' statistics that comes from samples drawn without labels
+    label_free: float = 0.0  # share of the weights' statistics from samples without labels
 
     def tasks(self, mean: Floats, covariance: Floats, labels: NDArray[np.float32]) -> Tasks:
-        """Return the tasks as the sampler sees them."""
+        """Return the tasks for the sampler."""
         return Tasks(mean, covariance, labels, np.full(self.n_tasks, self.cost), self.margin, self.regression)
 
     def dual(self, tasks: Tasks, shares: Floats, n_threads: int) -> tuple[Floats, Floats]:
-        """Return the signed duals (n, T) of the averaging rule, and the mean that they lead to. [MED-7]."""
+        """Return the signed duals (n, T) of the averaging rule, and the resulting mean [MED-7]."""
         return solve_dual(
             tasks.mean,
             tasks.covariance,
@@ -65,10 +65,10 @@ class Loss:
         )
 
     def averaged(self, tasks: Tasks, shares: Floats, n_threads: int) -> tuple[Floats, float]:
-        """Return what the averaging rule adds to h (T, K), and its loss, given E z̄ (n, K). [MED-7]."""
+        """Return what the averaging rule adds to h (T, K), and its loss, given E z̄ (n, K) [MED-7]."""
         dual, moved = self.dual(tasks, shares, n_threads)
         shift, loss = np.zeros_like(moved), 0.0
-        for y, a, share in zip(tasks.labels, dual, shares, strict=True):  # this order is the bits
+        for y, a, share in zip(tasks.labels, dual, shares, strict=True):  # a fixed order, for the same bits
             shift += a[:, None] * share
             f = (moved * share).sum(axis=1)
             excess = np.abs(y - f) - self.margin if self.regression else self.margin - y * f
@@ -76,20 +76,20 @@ class Loss:
         return shift, loss
 
     def mixed(self, labelled: NDArray[Any], free: NDArray[Any]) -> NDArray[Any]:
-        """Weigh what samples with and without labels say: a test document will look like the latter."""
+        """Mix samples with and without labels: test documents have none."""
         return (1.0 - self.label_free) * labelled + self.label_free * free
 
 
 @dataclass(frozen=True)
 class View:
-    """What sampling needs of a posterior: computed once for all predictions, or for the words of a batch."""
+    """What sampling needs from a posterior: computed for all predictions, or for the words of a batch."""
 
-    words: Floats | Callable[[WordIds], Floats]  # Δ (W, K), or what returns the rows of some words
+    words: Floats | Callable[[WordIds], Floats]  # Δ (W, K), or a function that returns the rows of some words
     totals: Floats  # (K,), Σ_w Δ_kw
     alpha: Floats  # (K,)
     mean: Floats  # (T, K), of the weights
     covariance: Floats  # (T, K, K)
-    unused: tuple[Floats, Floats] | None = None  # mean and variance (T,) of the weight of a topic to come
+    unused: tuple[Floats, Floats] | None = None  # mean and variance (T,) of the weight of a new topic
 
     def rows(self, words: WordIds) -> tuple[Floats, WordIds]:
         """Return an array (., K), and which of its rows are Δ of some words."""
@@ -101,31 +101,31 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicStep(Step[Joint]):
-    """What a batch adds, and what would have been predicted before its labels were seen."""
+    """What a batch adds, and its predictions before the labels were seen."""
 
     margin: Floats  # (n, T)
-    carry: Any = None  # what the next step on this batch goes on from: of a chain, where it is
+    carry: Any = None  # where the next step on this batch continues, in a chain
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicPart(ABC):
-    """Topics, and weights of T tasks that share them."""
+    """Topics, and the weights of T tasks that share them."""
 
     eta: float
     n_sweeps: int  # J
     burn_in: int  # β
     prediction_sweeps: int
     key: int  # of the random numbers
-    mean_topics: bool = True  # sample with E Φ, or with exp(E log Φ)
+    mean_topics: bool = True  # sample with E Φ, else with exp(E log Φ)
     loss: Loss = Loss()
     n_iterations: int = 1  # I
     n_threads: int = 1
 
-    # State
+    # Posterior
 
     @property
     def _eta(self) -> float:
-        """Of η the nearest multiple of UNIT."""
+        """η rounded to a multiple of UNIT."""
         return float(np.rint(self.eta / UNIT) * UNIT)
 
     @abstractmethod
@@ -134,43 +134,43 @@ class TopicPart(ABC):
 
     @abstractmethod
     def require_continues(self, posterior: Joint) -> None:
-        """Raise a ValueError unless this model can go on learning `posterior`."""
+        """Raise a ValueError unless this model can continue from `posterior`."""
 
     @abstractmethod
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
-        """Make room for new words and tasks: task t continues task source[t] (-1: none), with its sign."""
+        """Extend the posterior by words and tasks; task t continues task source[t] (-1: new) with a sign."""
 
     @abstractmethod
     def aligned(self, mine: Joint, theirs: Joint, ancestor: Joint | None) -> Joint:
-        """Return `theirs` with topics that stand where those of `mine` do: ready to be added."""
+        """Return `theirs` with its topics in the order of `mine`, ready to be added."""
 
     @abstractmethod
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return the posterior of some of n_words words, and of all else: all that a local step needs.
+        """Return the posterior restricted to some of n_words words, for a local step.
 
-        Words that the posterior has no room for yet are as in the prior.
+        Words that the posterior does not have yet are as in the prior.
         """
 
     @abstractmethod
     def view(self, posterior: Joint) -> View:
-        """Return what sampling needs of a posterior."""
+        """Return what sampling needs from a posterior."""
 
     @abstractmethod
     def topic_word(self, posterior: Joint) -> Floats:
         """Return Δ, (K, W)."""
 
     def ids(self, posterior: Joint) -> NDArray[np.int64]:
-        """Return a number for each topic that it keeps, (K,): its place."""
+        """Return a stable number for each topic, (K,): its position."""
         return np.arange(len(self.topic_word(posterior)))
 
     def sizes(self, posterior: Joint) -> Floats:
-        """Return about how many words each topic has learned, (K,): concentrations without the prior's."""
+        """Return about how many words each topic has learned, (K,): concentrations minus the prior."""
         concentration = self.topic_word(posterior)
         sizes: Floats = concentration.sum(axis=1) - self.eta * concentration.shape[1]
         return np.maximum(sizes, 0.0)
 
     def parts(self, posterior: Joint) -> list[tuple[Self, Joint]]:
-        """Return the topic models, with their posteriors: one."""
+        """Return the topic parts with their posteriors: one."""
         return [(self, posterior)]
 
     # Learning
@@ -181,9 +181,9 @@ class TopicPart(ABC):
 
     @abstractmethod
     def step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
-        """Sample the topics of the batch, first without labels, as a prediction would, then with them.
+        """Sample the topics of the batch, first without labels, as in prediction, then with them.
 
-        The posterior is that of the batch's words: see `near`.
+        The posterior is restricted to the words of the batch: see `near`.
         """
 
     def first_step(self, near: Joint, batch: Batch, index: int) -> TopicStep:
@@ -193,7 +193,7 @@ class TopicPart(ABC):
     def propose(
         self, near: Joint, batch: Batch, index: int, before: Before[Joint] | None = None
     ) -> TopicStep:
-        """Return what the batch adds: of I steps the last, and what was predicted before the first."""
+        """Return what the batch adds: the last of I steps, with the predictions before the first."""
         if before is not None and not before.kept:
             near = near.changed(minus=_near(self._own(before.statistics, near)))
         found = self.first_step(near, batch, index)
@@ -205,11 +205,11 @@ class TopicPart(ABC):
         return replace(found, n_steps=self.n_iterations)
 
     def finish(self, posterior: Joint, statistics: Joint) -> Joint:
-        """Return what was proposed as it is to be added, under the posterior of that moment."""
+        """Return the proposal ready to be added to this posterior."""
         return statistics
 
     def _own(self, statistics: Joint, near: Joint) -> Joint:
-        """Return the part of the statistics that is about topics."""
+        """Return the topics' part of the statistics."""
         return Joint({name: part for name, part in statistics.items() if name in near})
 
     def _repeated(self, before: Joint, now: Joint) -> Joint:
@@ -220,19 +220,19 @@ class TopicPart(ABC):
 
     @cached_property
     def prediction_key(self) -> int:
-        """Of the random numbers of predictions."""
+        """Key of the random numbers of predictions."""
         return subkey(self.key, PREDICTION)
 
     def infer(self, view: View, batch: Batch, weights: Floats | None = None) -> Sampled:
-        """Sample the topics of documents without their labels.
+        """Sample the topics of documents without labels.
 
         Parameters
         ----------
         view : View
         batch : Batch
-            Documents with addresses of their own (`Corpus.ids`); the labels are not read.
+            Documents with addresses (`Corpus.ids`); labels are not read.
         weights : (T, K), optional
-            Weights to decide with, in place of their posterior.
+            Weights to decide with, instead of their posterior.
         """
         mean, covariance = view.mean, view.covariance
         if weights is not None:
@@ -245,7 +245,7 @@ class TopicPart(ABC):
         tasks = self.loss.tasks(mean, covariance, labels)
         sampled = sample(batch, topics, tasks, schedule, self.n_threads)
         empty = np.diff(batch.documents.indptr) == 0
-        if empty.any():  # no token says anything: the prior of the proportions
+        if empty.any():  # a document without tokens has the prior proportions
             free, (ratio, total) = sampled.free, ratios(view.alpha)
             free.topic_share[empty], free.margin[empty] = ratio / total, (mean * ratio).sum(axis=1) / total
             covariance = covariance * ratio * ratio[:, None]
@@ -253,7 +253,7 @@ class TopicPart(ABC):
         return sampled
 
     def _topics(self, view: View, words: WordIds) -> Topics:
-        """Return the topics of some words as the sampler sees them."""
+        """Return the topics of some words for the sampler."""
         array, places = view.rows(words)
         factors = topic_factors(array, view.totals, places, mean=self.mean_topics, n_threads=self.n_threads)
         return Topics(factors, np.maximum(view.alpha, LEAST).astype(np.float32))
@@ -265,9 +265,9 @@ class TopicPart(ABC):
         return mean
 
     def minus_log_likelihood(self, view: View, batch: Batch, shares: NDArray[np.floating]) -> float:
-        """Return that of a batch's words given E Φ and E z̄ (n, K), from some of the documents.
+        """Return the log likelihood of a batch's words given E Φ and E z̄ (n, K), from some of the documents.
 
-        It is for judging progress without labels, which needs no more.
+        It shows progress without labels.
         """
         documents, n = batch.documents, min(ENOUGH, len(batch))
         end = int(documents.indptr[n])
@@ -283,7 +283,7 @@ class TopicPart(ABC):
 
 @dataclass(frozen=True)
 class Sampled:
-    """What the kept sweeps say: without labels, then with them."""
+    """Results of the kept sweeps, without labels and with them."""
 
     counts: list[tuple[WordIds, NDArray[np.int32], float]]  # of the last phase: fields of `Counts`
     free: Statistics
@@ -291,10 +291,10 @@ class Sampled:
 
 
 def sample(batch: Batch, topics: Topics, tasks: Tasks, schedule: Schedule, n_threads: int = 1) -> Sampled:
-    """Run the step once for each token weight u, with α/u: for whole counts, that is once.
+    """Run the step once per token weight u, with α/u; for whole counts that is once.
 
-    More tokens than the kept sweeps can count at once are sampled piece by piece: documents know nothing of
-    each other here.
+    If there are more tokens than the kept sweeps can count, documents are sampled in pieces; they are
+    independent here.
     """
     places, free, labelled, counts = [], [], [], []
     kept = schedule.sweeps - schedule.burn_in or schedule.free_sweeps - schedule.free_burn_in
@@ -312,7 +312,7 @@ def sample(batch: Batch, topics: Topics, tasks: Tasks, schedule: Schedule, n_thr
 
 
 def _pieces(documents: Documents, n_tokens: int) -> Iterator[tuple[slice, Documents]]:
-    """Yield documents of up to `n_tokens` together, or one that is longer, and which they are."""
+    """Yield groups of documents with up to `n_tokens` tokens, or a single longer one, and their positions."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(documents.counts, dtype=np.int64)])
     ends = ends[documents.indptr]
     if ends[-1] <= n_tokens:
@@ -328,9 +328,9 @@ def _pieces(documents: Documents, n_tokens: int) -> Iterator[tuple[slice, Docume
 def on_grid(
     total: NDArray[np.integer] | NDArray[np.float64], weight: float, kept: int
 ) -> NDArray[np.float64]:
-    """Return the mean of counts over kept sweeps, rounded to multiples of UNIT here and nowhere else.
+    """Return the mean of counts over kept sweeps, rounded to multiples of UNIT.
 
-    What is added is then exactly what is subtracted when the batch is replayed, in whatever order.
+    So what is subtracted when the batch is learned again is exactly what was added.
     """
     if kept & (kept - 1) == 0:  # dividing by a power of two is exact
         return np.asarray(total * np.float64(weight / kept), np.float64)
@@ -358,13 +358,13 @@ def _joined(places: list[Any], pieces: list[Statistics]) -> Statistics:
 
 
 def _near(statistics: Joint) -> Joint:
-    """Return the statistics of a batch for a posterior of its words only."""
+    """Return the statistics of a batch for a posterior restricted to its words."""
     parts = statistics.items()
     return Joint({k: [piece.near() for piece in v] if isinstance(v, list) else v for k, v in parts})
 
 
 def expected_proportions(alpha: Floats, length: Floats, shares: Floats) -> Floats:
-    """Return E θ (n, K) of documents of some length given E z̄ (n, K): α counts as much as tokens do."""
+    """Return E θ (n, K) of documents of some length, given E z̄ (n, K)."""
     total, length = ratios(alpha)[1] * alpha.max(initial=0.0), length[:, None]
     proportions: Floats = (alpha + length * shares) / (total + length)
     return proportions
@@ -373,7 +373,7 @@ def expected_proportions(alpha: Floats, length: Floats, shares: Floats) -> Float
 def mixed(
     proportions: Floats, topics: Floats, rows: NDArray[np.integer], words: NDArray[np.integer]
 ) -> Floats:
-    """Return Σ_k θ_dk φ_kw of some documents d and words w, topic by topic: this order is the bits.
+    """Return Σ_k θ_dk φ_kw of some documents d and words w, in the order of topics, for the same bits.
 
     >>> mixed(np.array([[0.5, 0.5]]), np.array([[0.25, 0.75], [0.75, 0.25]]), np.array([0]), np.array([1]))
     array([0.5])
@@ -385,7 +385,7 @@ def mixed(
 
 
 def ratios(alpha: Floats) -> tuple[Floats, float]:
-    """Return α relative to its largest entry, and the sum of that: K ones and K where all are equal.
+    """Return α relative to its largest entry, and the sum; for equal entries K ones and K.
 
     >>> ratios(np.array([0.4, 0.4, 0.1]))
     (array([1.  , 1.  , 0.25]), 2.25)

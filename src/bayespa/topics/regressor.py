@@ -1,4 +1,4 @@
-"""What every topic model that predicts numbers does with targets, with the ε-insensitive loss. [MED-8]."""
+"""Targets of a topic model that predicts numbers, with the ε-insensitive loss [MED-8]."""
 
 from __future__ import annotations
 
@@ -23,40 +23,38 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-LARGEST = float(np.finfo(np.float32).max)  # of numbers, in absolute value
+LARGEST = float(np.finfo(np.float32).max)  # absolute value of numbers
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The targets of a regressor: a task each. Without labels there is none."""
+    """The targets of a regressor, one task each; none without labels."""
 
     n_tasks: int
-    flat: bool = False  # whether there is one target, without an axis for it
-    centre: tuple[float, ...] = ()  # of each target: the mean of the first ones known,
-    unit: tuple[float, ...] = ()  # and their standard deviation; tasks have mean 0 and deviation 1
+    flat: bool = False  # whether y has one dimension
+    centre: tuple[float, ...] = ()  # mean of the first known values of each target,
+    unit: tuple[float, ...] = ()  # and their standard deviation; tasks are standardised by both
 
     kind = None  # they have no probabilities
 
     @property
     def task_names(self) -> list[str]:
-        """What a positive margin of each task speaks for."""
+        """The target that a positive margin of each task speaks for."""
         return ["a higher value"] if self.n_tasks == 1 else [f"target {i}" for i in range(self.n_tasks)]
 
     @classmethod
     def of(
         cls, y: NDArray[Any], known: NDArray[np.bool_], before: Numbers | None, *, fit: bool
     ) -> tuple[Numbers, Labels]:
-        """Return what y means, and the targets (n, T), NaN where unknown."""
+        """Return what y means, and the targets (n, T), NaN if unknown."""
         if fit and not known.any():
-            raise ValueError(
-                "y has no known target at all; partial_fit can learn from words alone, fit cannot"
-            )
+            raise ValueError("y has no known target; partial_fit can learn from words alone, fit cannot")
         targets = real_targets(y, known)
         if before is not None and not known.any():
             return before, np.full((len(y), before.n_tasks), np.nan, np.float32)
         if before is not None and targets.shape[1] != before.n_tasks:
             raise ValueError(
-                f"y has {targets.shape[1]} targets a document, but the model has learned {before.n_tasks}"
+                f"y has {targets.shape[1]} targets per document, but the model has learned {before.n_tasks}"
             )
         found = cls(targets.shape[1], y.ndim == 1)
         if not known.any():
@@ -66,38 +64,38 @@ class Numbers:
         return before if found == before else found, found.tasks(targets)
 
     def tasks(self, targets: NDArray[np.float64]) -> Labels:
-        """Return targets (n, T) in units of their deviation from the centre."""
+        """Return standardised targets (n, T)."""
         tasks: Labels = ((targets - np.array(self.centre)) / np.array(self.unit)).astype(np.float32)
         return tasks
 
     def numbers(self, tasks: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what predictions (n, T) of tasks mean: the inverse of `tasks`."""
+        """Return targets (n, T) from standardised predictions: the inverse of `tasks`."""
         found: NDArray[np.float64] = tasks * self.units + np.array(self.centre or [0.0] * self.n_tasks)
         return found
 
     @property
     def units(self) -> NDArray[np.float64]:
-        """What a task's 1 is of its target, (T,)."""
+        """The value of a task's 1 in units of its target, (T,)."""
         return np.array(self.unit or [1.0] * self.n_tasks)
 
     def joined(self, other: Numbers) -> Numbers:
-        """Return the targets of two models, which must be as many."""
+        """Return the targets of two models, which must have the same number."""
         if other.n_tasks != self.n_tasks:
             raise ValueError(f"this model has {self.n_tasks} targets and the other {other.n_tasks}")
         if self.unit and other.unit and (other.centre, other.unit) != (self.centre, self.unit):
             raise ValueError(
-                "the models learned numbers in other units, those of their first documents; let both go on "
-                "from one model that has learned some (`fork`)"
+                "the models learned numbers in different units, those of their first documents; start both "
+                "from one model that has learned some documents (`fork`)"
             )
         return self if self.unit else other
 
     def tasks_before(self, before: Numbers) -> tuple[Sources, Floats]:
-        """Return that every task continues the same one."""
+        """Return that every task continues itself."""
         return np.arange(self.n_tasks), np.ones(self.n_tasks)
 
 
 def real_targets(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return targets (n, T), NaN where unknown.
+    """Return targets (n, T), NaN if unknown.
 
     >>> real_targets(np.array([1.5, np.nan]), np.array([True, False]))
     array([[1.5],
@@ -116,9 +114,9 @@ def real_targets(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[np.float6
 
 
 def _units(targets: NDArray[np.float64]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the mean and the standard deviation of each target, where known.
+    """Return the mean and the standard deviation of the known values of each target.
 
-    Where all are alike, the deviation is their size, or 1.
+    If all values are equal, the deviation is their size, or 1.
 
     >>> _units(np.array([[1.0, 7.0], [3.0, np.nan]]))
     ((2.0, 7.0), (1.0, 7.0))
@@ -136,15 +134,15 @@ def _units(targets: NDArray[np.float64]) -> tuple[tuple[float, ...], tuple[float
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
-    """Targets are tasks; subclasses say what the topics are.
+    """Targets are tasks; subclasses define the topics.
 
     Parameters
     ----------
     cost : float
-        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are.
+        c, the weight of the loss. The product of `cost` and `margin` matters: it is about how many words of
+        evidence the labels of a document are worth.
     margin : float
-        ε, how far a prediction may be off at no loss, in standard deviations of the first y.
+        ε, the error that costs nothing, in standard deviations of the first y.
     weight_scale : float
         v, prior standard deviation of a weight, in the same unit.
     """
@@ -159,7 +157,7 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
-        tags.regressor_tags.poor_score = True  # on data that are no counts, like every model of word counts
+        tags.regressor_tags.poor_score = True  # on data other than counts
         return tags
 
     def _read(
@@ -170,18 +168,18 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: Any = None, topic_words: ArrayLike | None = None, workers: Executor = HERE
     ) -> Self:
-        """Learn more documents, in their order, in mini-batches of `batch_size`; nothing is replaced.
+        """Learn more documents, in their order, in mini-batches of `batch_size`.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_words)
             Counts. More columns than before are new words.
         y : array of shape (n,) or (n, T), optional
-            Targets; None or NaN where unknown. None: no target is known.
+            Targets; None or NaN if unknown. None: no target is known.
         topic_words : array of bool of shape (n_words,), optional
-            Which columns topics are made of; by default all. Of columns known before it stays as it was.
+            Columns that topics use; by default all. Columns that are known already keep their setting.
         workers : Executor, optional
-            As for `fit`; all is added when this returns.
+            As in `fit`. All steps are complete when this method returns.
 
         Returns
         -------
@@ -191,7 +189,7 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
 
     @property
     def units_(self) -> NDArray[np.float64]:
-        """Of each target, (T,), what a weight of 1 is: the standard deviation of the first y."""
+        """The value of a weight of 1 in units of each target, (T,): the standard deviation of the first y."""
         units: NDArray[np.float64] = self._known().meaning.units
         return units
 
@@ -209,12 +207,12 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
         ----------
         X : array or sparse matrix of shape (n, n_words)
         return_std : bool
-            Return their standard deviations too.
+            Return the standard deviations, too.
         prediction : {"mean", "gibbs"}
             Predict with the posterior mean of the weights, or with one draw from their posterior for the
             whole call.
         random_state : int, RandomState or Generator, optional
-            Seed of that draw; by default the model's, and every call draws the same.
+            Seed of that draw; by default the model's, so that every call draws the same.
 
         Returns
         -------
@@ -229,7 +227,7 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
         return (mean, std) if return_std else mean
 
     def explain(self, X: Any, target: int = 0, feature_names: ArrayLike | None = None) -> Explanation:
-        """Say which topics and which words of a document carried a prediction.
+        """Show which topics and words of a document led to a prediction.
 
         Parameters
         ----------
@@ -243,13 +241,14 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
         Returns
         -------
         Explanation
-            What the average document starts from, what topics of this one contribute above that, and what
-            words add beside them sum to the prediction; so do base and words. All in the unit of y.
+            The prediction is the sum of `base` (the average document), the topics' contributions, and
+            `beside` (the words). It is also the sum of `base` and the words' contributions. All are in the
+            unit of y.
         """
         check_is_fitted(self)
         n_tasks = self._learned.meaning.n_tasks
         if not 0 <= target < n_tasks:
-            raise ValueError(f"target is {target!r}; the model has {n_tasks} targets, from 0")
+            raise ValueError(f"target is {target!r}; the model has the targets 0 to {n_tasks - 1}")
 
         def about(knows: Knowledge, margin: Floats) -> Subject:
             meaning: Numbers = knows.meaning
@@ -269,12 +268,12 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
         n_tasks, flat = learned.pop("_n_tasks"), learned.pop("_flat")
         if type(n_tasks) is not int or n_tasks < 1 or type(flat) is not bool:
             raise ValueError(f"there are {n_tasks!r} targets, flat is {flat!r}")
-        centre, unit = learned.pop("_centre", []), learned.pop("_unit", [])  # up to version 2 there are none
+        centre, unit = learned.pop("_centre", []), learned.pop("_unit", [])  # not in files up to version 2
         for name, values, low in (("_centre", centre, -LARGEST), ("_unit", unit, 0.0)):
             if not isinstance(values, list) or len(values) not in (0, n_tasks):
                 raise ValueError(f"{name} must be {n_tasks} numbers")
             for value in values:
                 require_number(name, value, low, LARGEST, open_=low == 0.0)
         if len(centre) != len(unit):
-            raise ValueError("_centre and _unit must be as many")
+            raise ValueError("_centre and _unit must have the same length")
         return Numbers(n_tasks, flat, tuple(centre), tuple(unit))

@@ -1,4 +1,4 @@
-"""Words that tell a topic apart from the others: the relevance of C. Sievert and K. Shirley, LDAvis, 2014."""
+"""Words that distinguish a topic: the relevance of C. Sievert and K. Shirley, LDAvis, 2014."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from bayespa.native.elementary import log
 from bayespa.topics.part import Floats
 
-CONTRAST = 0.6  # λ that readers named topics best with, in their study
+CONTRAST = 0.6  # λ with which readers named topics best, in their study
 
 
 def relevance(probability: Floats, size: Floats, weight: float) -> Floats:
@@ -18,9 +18,9 @@ def relevance(probability: Floats, size: Floats, weight: float) -> Floats:
     probability : (K, W)
         p(w|k).
     size : (K,)
-        Of the topics, in words: p(w) is the mean of p(w|k) by it.
+        Sizes of the topics in words; p(w) is the mean of p(w|k) weighted by it.
     weight : float
-        λ from 1, what is probable, to 0, what is in no other topic.
+        λ, from 1 (probable words) to 0 (words that no other topic has).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the supervised topic models share as estimators: weights, explanations, merging."""
+"""Base classes of the supervised topic models: weights, explanations, merging."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ FORK = 12  # the purpose of a key, see `bayespa.native.random.subkey`
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SupervisedTransformer(TopicTransformer):
-    """Subclasses say what topics are (`_topics`), what y means (`_read`) and what margins decide.
+    """Subclasses define the topics (`_topics`), the meaning of y (`_read`) and of margins.
 
     Parameters
     ----------
     cost : float or None
-        c, the weight of the loss. What counts is `cost` times `margin`, about how many words' worth of
-        evidence the labels of a document are. None: by `decides` and `multi_class`, see `cost_`.
+        c, the weight of the loss. The product of `cost` and `margin` matters: it is about how many words of
+        evidence the labels of a document are worth. None: depends on `decides` and `multi_class`, see
+        `cost_`.
     margin : float
-        ε, the margin that the loss asks for: the unit of decisions.
+        ε, the margin that the loss asks for. It is the unit of decisions.
     weight_scale : float or None
-        v, prior standard deviation of a weight, in the unit of `margin`. None: 0.05, and 1/64 one-vs-rest.
+        v, the prior standard deviation of a weight, in units of `margin`. None: 0.05, or 1/64 with
+        one-vs-rest.
     multi_class : {"shared", "ovr"}
-        All tasks share topics, or each has topics of its own.
+        All tasks share topics, or each has its own.
     """
 
     cost: float | None = None
@@ -64,7 +66,7 @@ class SupervisedTransformer(TopicTransformer):
 
     @abstractmethod
     def _topics(self, values: dict[str, Any], **shared: Any) -> TopicPart:
-        """Return the topics that values of parameters describe."""
+        """Return the topics for values of parameters."""
 
     def _model(self, values: dict[str, Any], meaning: Any, shared: dict[str, Any]) -> Model:
         require_number("margin", values["margin"], 0.0, open_=not self._regression)
@@ -93,7 +95,7 @@ class SupervisedTransformer(TopicTransformer):
         return Model(topics, meaning.n_tasks, loss.margin, words, self._calibration(meaning, values))
 
     def _calibration(self, meaning: Any, values: dict[str, Any]) -> Calibration | None:
-        """Return how margins get a meaning; None: they have one."""
+        """Return how margins become probabilities; None: they do not."""
         return None
 
     @property
@@ -119,18 +121,18 @@ class SupervisedTransformer(TopicTransformer):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_words)
-            Counts of words. See the notes of the class on counts that are not whole numbers.
+            Counts of words. The notes of the class say what happens with fractions.
         y : array of shape (n,) or (n, T)
-            Labels; NaN or None where unknown.
+            Labels; NaN or None if unknown.
         callback : callable, optional
-            Called with a `bayespa.learning.Round` after every mini-batch, when this estimator is ready to
-            predict with what it knows by then; learning ends where it returns True. Mini-batches that
-            initialise the topics together count as one.
+            Called with a `bayespa.learning.Round` after every mini-batch. The estimator is then ready to
+            predict. Learning stops if it returns True. Mini-batches that initialise the topics together count
+            as one.
         topic_words : array of bool of shape (n_words,), optional
-            Which columns topics are made of; by default all. Words decide by all columns.
+            Columns that topics use; by default all. Words decide by all columns.
         workers : Executor, optional
-            Whoever computes the steps of mini-batches, such as `bayespa.workers.Workers` or a pool of
-            `concurrent.futures`: `lag` of them at once. By default this thread.
+            Computes the steps of mini-batches, `lag` of them at once: `bayespa.workers.Workers` or a pool of
+            `concurrent.futures`. By default this thread.
 
         Returns
         -------
@@ -160,7 +162,7 @@ class SupervisedTransformer(TopicTransformer):
 
     @property
     def word_coef_(self) -> Floats:
-        """Posterior mean of the weights that words have beside their topics, (T, n_words); 0 if none have."""
+        """Posterior mean of the weights of words, (T, n_words); 0 if topics alone decide."""
         learned = self._fitted()
         if learned.model.words is None:
             return np.zeros((learned.meaning.n_tasks, learned.features.n))
@@ -170,7 +172,7 @@ class SupervisedTransformer(TopicTransformer):
     def _explain(
         self, X: Any, choose: Callable[[Knowledge, Floats], Subject], names: ArrayLike | None
     ) -> Explanation:
-        """Split a decision on one document: on what its margins (T,) choose."""
+        """Explain the decision on one document that `choose` picks, given the margins (T,)."""
         learned, corpus = self._corpus(X if hasattr(X, "ndim") and X.ndim == 2 else np.atleast_2d(X))
         if len(corpus) != 1:
             raise ValueError(f"X has {len(corpus)} documents; explain one at a time")
@@ -229,13 +231,13 @@ class SupervisedTransformer(TopicTransformer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MergingTransformer(SupervisedTransformer):
-    """A supervised topic model that adds what others have learned.
+    """A supervised topic model that can merge with another.
 
     Parameters
     ----------
     decides : {"topics+words", "topics", "words"}
-        Who decides: topics with words beside them [MED-9], topics alone, as in the paper, or words alone.
-        Then there are no topics, and what concerns them has no effect.
+        What gives the score of a class: topics and words [MED-9], topics alone, as in the paper, or words
+        alone. With words alone there are no topics, and their parameters have no effect.
     """
 
     decides: Literal["topics", "topics+words", "words"] = "topics+words"
@@ -251,13 +253,13 @@ class MergingTransformer(SupervisedTransformer):
     )
 
     def fork(self, number: int) -> Self:
-        """Return a copy that draws random numbers of its own: for learning apart, and `merge`.
+        """Return a copy with its own random numbers, for learning separately before `merge`.
 
         Parameters
         ----------
         number : int
-            From 0: copies with different numbers draw different random numbers, where plain copies go on with
-            the same ones.
+            From 0. Copies with different numbers draw different random numbers; plain copies draw the same
+            ones.
         """
         require_number("number", number, 0, 2**32 - 1, whole=True)
         fork, learned = self._snapshot(), self._fitted()
@@ -266,16 +268,16 @@ class MergingTransformer(SupervisedTransformer):
         return fork
 
     def merge(self, other: Self, ancestor: Self | None = None) -> Self:
-        """Add what another model learned from other documents.
+        """Add what another model has learned from other documents.
 
         Parameters
         ----------
         other : Self
-            With the same parameters. It may know other classes, or more words in columns behind the common
-            ones; a regressor must have the same targets.
+            A model with the same parameters. It may have other classes, and additional words at the end. A
+            regressor must have the same targets.
         ancestor : Self, optional
-            The model that both went on learning from, counted once. Without one both started from the prior;
-            since topics then come in any order, each of theirs joins the one of mine that is most like it.
+            The model from which both continued; it counts once. Without it both started from the prior. Then
+            topics have no common order, and each of theirs is added to my most similar one.
 
         Returns
         -------
@@ -314,6 +316,6 @@ class MergingTransformer(SupervisedTransformer):
 
 
 def _padded(arrays: list[Floats]) -> list[Floats]:
-    """Give arrays (T, K) or (T, K, K) of topic models the K of the largest, with zeros."""
+    """Pad arrays (T, K) or (T, K, K) with zeros to the largest K."""
     width = max(array.shape[1] for array in arrays)
     return [np.pad(a, [(0, 0)] + [(0, width - a.shape[1])] * (a.ndim - 1)) for a in arrays]

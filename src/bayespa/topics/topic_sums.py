@@ -1,8 +1,8 @@
-"""What the topics of a hierarchical Dirichlet process have learned: sums by topic, as many as there are.
+"""What the topics of a hierarchical Dirichlet process have learned: sums by topic.
 
-A posterior is a prior plus sums of statistics. Where topics are born and die only the sums are kept, each
-under the number that its topic got at birth. Numbers are never used again, so that what a mini-batch added
-can be found and taken back after topics were born, have died or have changed their order.
+A posterior is a prior plus sums of statistics. If topics are born and die, only the sums are stored, under
+the number that a topic gets at birth. Numbers are never used again, so what a mini-batch added can be found
+and subtracted after topics were born, died or changed their order.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
-ROOM = 8  # topics that there is room for at first
+ROOM = 8  # initial capacity in topics
 _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
 class TopicStatistics:
-    """What documents say of their topics; in the weights' part the bias stands behind the topics."""
+    """Statistics of documents for their topics; in the weights' part the bias comes after the topics."""
 
     ids: Ids  # (K,)
-    words: NDArray[np.int64]  # (n_words,), different ones
+    words: NDArray[np.int64]  # (n_words,), all different
     counts: Floats  # (n_words, K)
     tables: Floats  # (K,)
     shift: Floats  # (T, K + 1)
     precision: Floats  # (T, K + 1, K + 1)
-    removed: Ids = field(default_factory=lambda: _NONE)  # are to go, with what they hold
-    provisional: int | None = None  # numbers from here on, of topics that it bears, until it is added
+    removed: Ids = field(default_factory=lambda: _NONE)  # topics to remove, with what they have
+    provisional: int | None = None  # first of the provisional numbers of new topics, until they are added
 
     def near(self) -> TopicStatistics:
-        """Return the same for sums of these words only: see `TopicSums.near`."""
+        """Return the same for sums restricted to these words: see `TopicSums.near`."""
         return replace(self, words=np.arange(len(self.words)))
 
     def numbered(self, next_id: int) -> TopicStatistics:
-        """Return the same with numbers from `next_id` on for the topics that it bears."""
+        """Return the same with final numbers, from `next_id` on, for new topics."""
         if self.provisional is None:
             return self
         first, shift = self.provisional, next_id - self.provisional
@@ -67,13 +67,13 @@ class TopicStatistics:
 
 
 class TopicSums:
-    """Sums over documents, by topic: words, tables, and statistics of the weights of T tasks beside a bias.
+    """Sums over documents, by topic: words, tables, and statistics of the weights of T tasks with a bias.
 
-    A value: nothing changes it. Arrays have room for more topics than there are. A birth takes a free place,
-    a death leaves one, and nothing else moves. When no place is left the arrays grow by half; when three
-    quarters are free they shrink to half: the cost of copying is shared by many births or deaths.
+    Immutable. Arrays have capacity for more topics. A new topic takes a free slot, a removed one leaves its
+    slot, and nothing else moves. If no slot is free, the arrays grow by half; if three quarters are free,
+    they shrink to half. So the cost of copying is shared by many births or deaths.
 
-    Topics are shown in the order of their sticks: those with most tables first, the older first among equals.
+    Topics are listed in the order of their sticks: most tables first, and the older first among equals.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ class TopicSums:
     array([], dtype=int64)
     """
 
-    next_id = 0  # of the next topic to be born
+    next_id = 0  # of the next new topic
 
     def __init__(self, n_words: int, n_tasks: int) -> None:
         self.n_words = n_words  # W
-        self._ids = np.full(ROOM, -1, np.int64)  # -1: no topic
+        self._ids = np.full(ROOM, -1, np.int64)  # -1: a free slot
         self._tokens, self._tables = np.zeros(ROOM), np.zeros(ROOM)
         self._counts = Table(np.broadcast_to(0.0, (n_words, ROOM)))
-        self._shift = np.zeros((n_tasks, 1 + ROOM))  # the bias comes first, where it never moves
+        self._shift = np.zeros((n_tasks, 1 + ROOM))  # the bias comes first, and never moves
         self._precision = np.zeros((n_tasks, 1 + ROOM, 1 + ROOM))
 
     def _with(self, **changes: Any) -> Self:
@@ -111,7 +111,7 @@ class TopicSums:
 
     @cached_property
     def _places(self) -> Ids:
-        """Where the topics stand in the arrays, (K,)."""
+        """Slots of the topics in the arrays, (K,)."""
         return _in_order(self._ids, self._tables)
 
     @property
@@ -121,33 +121,33 @@ class TopicSums:
 
     @property
     def tokens(self) -> Floats:
-        """Tokens that each topic holds, (K,)."""
+        """Tokens of each topic, (K,)."""
         return self._tokens[self._places]
 
     @property
     def tables(self) -> Floats:
-        """Tables that serve each topic, (K,)."""
+        """Tables of each topic, (K,)."""
         return self._tables[self._places]
 
     def counts(self, words: NDArray[np.integer] | None = None) -> Floats:
-        """Return how often each topic holds every word or some of them, (words, K)."""
+        """Return how often each topic has every word, or some of them, (words, K)."""
         rows = self._counts.array if words is None else self._counts.array[words]
         return np.ascontiguousarray(rows[:, self._places])
 
     def weights(self) -> tuple[Floats, Floats]:
-        """Return the weights' shift (T, K + 1) and precision (T, K + 1, K + 1), the bias last."""
+        """Return the weights' shift (T, K + 1) and precision (T, K + 1, K + 1), with the bias last."""
         both = np.append(self._places + 1, 0)
         return self._shift[:, both], self._precision[:, both[:, None], both]
 
     def sticks(self, gamma: float, weight: float = 1.0) -> Sticks:
-        """Return the posterior of the sticks, whose prior is Beta(1, gamma). [HDP-4].
+        """Return the posterior of the sticks, whose prior is Beta(1, gamma) [HDP-4].
 
-        To tokens that weigh less than one, tables look as many times larger as they are lighter.
+        For tokens that weigh less than one, tables count as many times more.
         """
         return Sticks.prior(len(self.ids), gamma) + Sticks.statistics(self.tables / weight)
 
     def near(self, words: NDArray[np.int64], n_words: int) -> Self:
-        """Return the sums of some of n_words words, with the tokens of all: what a local step needs."""
+        """Return the sums restricted to some of n_words words, with the tokens of all, for a local step."""
         counts = np.zeros((len(words), len(self._ids)))
         known = words < self.n_words
         counts[known] = self._counts.array[words[known]]
@@ -160,7 +160,7 @@ class TopicSums:
     ) -> Self:
         """Return self - minus + plus.
 
-        Topics that are not here are born. What is taken back of a topic that has died since is gone already.
+        New topics are added. What is subtracted from a topic that was removed is gone already.
         """
         pieces = [(-1.0, piece) for piece in minus or ()] + [(1.0, piece) for piece in plus or ()]
         if not pieces:
@@ -174,15 +174,15 @@ class TopicSums:
         return self._with(**change.result())
 
     def discounted(self, rho: float, prior: Self) -> Self:
-        """Forget: all sums go back to nothing, which is what `prior` holds, by this factor."""
+        """Forget: scale all sums by this factor; `prior` is empty."""
         names = ("_tokens", "_tables", "_shift", "_precision")
         faded = {name: getattr(self, name) * rho for name in names}
         return self._with(_counts=Table(self._counts.array * rho, own=True), **faded)
 
-    # Joining
+    # Merging
 
     def grown(self, n_words: int, source: Ids, sign: Floats) -> Self:
-        """Make room for words and tasks: task t continues task source[t] (-1: none), with its sign."""
+        """Extend by words and tasks; task t continues task source[t] (-1: new) with a sign."""
         if (
             n_words == self.n_words
             and np.array_equal(source, np.arange(len(self._shift)))
@@ -202,13 +202,13 @@ class TopicSums:
         )
 
     def renamed(self, ids: Ids) -> Self:
-        """Give the topics other numbers, in the order of `ids`."""
+        """Give the topics new numbers, in the order of `ids`."""
         renamed = self._ids.copy()
         renamed[self._places] = ids
         return self._with(_ids=renamed, next_id=int(ids.max(initial=-1)) + 1)
 
     def merge(self, other: Self, prior: Self) -> Self:
-        """Join two learners: self + other - prior, topics of one number being the same."""
+        """Merge two learners: self + other - prior; topics with the same number are the same."""
         merged = self.changed(plus=[other._statistics()]).changed(minus=[prior._statistics()])
         return merged._with(next_id=max(self.next_id, other.next_id))
 
@@ -225,7 +225,7 @@ class TopicSums:
     __hash__ = None  # type: ignore[assignment]  # as every posterior
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that a file has to keep."""
+        """Return all that a file stores."""
         shift, precision = self.weights()
         return {
             "ids": self.ids,
@@ -239,7 +239,7 @@ class TopicSums:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Make the sums that `to_arrays` returned, checking them like any input."""
+        """Restore the sums that `to_arrays` returned, and check them."""
         empty = cls(0, 0).to_arrays()
         if set(arrays) != set(empty):
             raise ValueError(f"{cls.__name__} needs the arrays {list(empty)}, not {list(arrays)}")
@@ -261,8 +261,8 @@ class TopicSums:
         held = counts.sum(axis=0)
         for k in np.flatnonzero((tokens <= 0.0) | ~np.isclose(tokens, held)):  # forgetting rounds both
             raise ValueError(
-                f"tokens[{k}] is {tokens[k]}, and the column of that topic in counts sums to {held[k]}; both "
-                "must be the same and positive"
+                f"tokens[{k}] is {tokens[k]}, but the column of that topic in counts sums to {held[k]}; "
+                "both must be equal and positive"
             )
         for k in np.flatnonzero(arrays["tables"] < 0.0):
             raise ValueError(f"tables[{k}] is {arrays['tables'][k]}; it must not be negative")
@@ -280,7 +280,7 @@ class TopicSums:
 
 
 class _Change:
-    """The next sums while they are made: of some words, and of all else."""
+    """The next sums while they are computed: of some words, and of everything else."""
 
     def __init__(self, sums: TopicSums, words: NDArray[np.int64]) -> None:
         self.next_id = sums.next_id
@@ -302,19 +302,19 @@ class _Change:
         }
 
     def add(self, piece: TopicStatistics) -> None:
-        """Learn what documents say: topics that are not here are born, those that hold nothing go [HDP-5]."""
+        """Add what documents say: add new topics, and remove empty ones [HDP-5]."""
         self._make_room(piece.ids)
         self._update(piece, 1.0)
         self._remove(piece.removed)
         self.next_id = max(self.next_id, int(piece.ids.max(initial=-1)) + 1)
 
     def subtract(self, piece: TopicStatistics) -> None:
-        """Take back what was added; a topic that has died since then has taken its part along."""
+        """Subtract what was added; a removed topic has taken its part along."""
         self._update(piece.of(np.flatnonzero(np.isin(piece.ids, self.ids))), -1.0)
         self._remove()  # [HDP-5]
 
     def _remove(self, ids: Ids = _NONE) -> None:
-        """Forget topics, and those that hold nothing. What is known of other weights and the bias stays."""
+        """Remove topics, and empty ones. Other weights and the bias stay."""
         places = np.flatnonzero(((self.tokens <= 0.0) | np.isin(self.ids, ids)) & (self.ids >= 0))
         self.ids[places] = -1
         self.tokens[places] = self.tables[places] = self.rows[:, places] = 0.0
@@ -335,7 +335,7 @@ class _Change:
         self.precision[:, both[:, None], both] += sign * piece.precision
 
     def _make_room(self, ids: Ids) -> None:
-        """Give topics that are not here yet a place."""
+        """Give new topics a slot."""
         new, n_topics = ids[~np.isin(ids, self.ids)], int((self.ids >= 0).sum())
         if n_topics + len(new) > len(self.ids):
             self._resize(max(n_topics + len(new), n_topics + n_topics // 2))
@@ -355,20 +355,20 @@ class _Change:
 
 
 def _in_order(ids: Ids, tables: Floats) -> Ids:
-    """Return where topics stand: those with most tables first, the older first among equals."""
+    """Return the slots of topics: most tables first, and the older first among equals."""
     used = np.flatnonzero(ids >= 0)
     order: Ids = used[np.lexsort((ids[used], -tables[used]))]
     return order
 
 
 def _places_of(known: Ids, ids: Ids) -> Ids:
-    """Return where topics that are here stand."""
+    """Return the slots of known topics."""
     order = np.argsort(known, kind="stable")
     return np.asarray(order[np.searchsorted(known, ids, sorter=order)], np.int64)
 
 
 def _moved(array: NDArray[Any], places: Ids, room: int, axes: int = 1) -> NDArray[Any]:
-    """Return some places along the last axes, in an array with `room` for more."""
+    """Return some positions along the last axes, in an array with capacity `room`."""
     wide = np.zeros(array.shape[:-axes] + (room,) * axes, array.dtype)
     n = slice(len(places))
     if axes == 1:

@@ -1,4 +1,4 @@
-"""What all topic models show as scikit-learn's transformers: topics, and what documents are made of."""
+"""Base class of all topic models as scikit-learn transformers: topics, and the topics of documents."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Bools = NDArray[np.bool_]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicEstimator):  # type: ignore[misc]
-    """A topic model that tells its topics, and those of documents."""
+    """A topic model that shows its topics, and those of documents."""
 
     def _parts(self) -> list[tuple[TopicPart, Joint]]:
-        """Return the topic models and their posteriors: one, or one a task."""
+        """Return the topic parts and their posteriors: one, or one per task."""
         learned = self._fitted()
         return learned.model.topics.parts(learned.state.posterior)
 
     @property
     def topic_word_(self) -> Floats:
-        """Concentrations Δ of the topics, (K, W); one-vs-rest stacks the topics of all tasks, (T K, W)."""
+        """Concentrations Δ of the topics, (K, W); with one-vs-rest the topics of all tasks, (T K, W)."""
         return stacked([part.topic_word(posterior) for part, posterior in self._parts()])
 
     @property
@@ -47,13 +47,13 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
 
     @property
     def topic_words_(self) -> Bools:
-        """Which columns topics are made of, (n_words,)."""
+        """Which columns topics use, (n_words,)."""
         features: Features = self._known().features
         return np.ones(features.n, np.bool_) if features.topical is None else features.topical.copy()
 
     @property
     def topic_names_(self) -> list[str]:
-        """A name for each topic, (K,), that stays the same while others come and go."""
+        """A stable name for each topic, (K,)."""
         return list(self._fitted().knowledge.topic_names)
 
     @property
@@ -63,18 +63,18 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
     def topics(
         self, n_words: int = 10, feature_names: ArrayLike | None = None, relevance: float = 1.0
     ) -> list[list[str]]:
-        """Return the most probable words of each topic, or those that tell it apart.
+        """Return the most probable words of each topic, or those that distinguish it.
 
         Parameters
         ----------
         n_words : int
-            Words a topic.
+            Words per topic.
         feature_names : array of shape (W,), optional
             The words, such as ``vectorizer.get_feature_names_out()``; by default the columns' names or
             numbers.
         relevance : float, default=1
-            λ of Sievert and Shirley (2014): words come by λ log p(w|k) + (1 - λ) log p(w|k) / p(w). 1: the
-            most probable ones; 0.6 names a topic by what others have less of.
+            λ of Sievert and Shirley (2014): words are ranked by λ log p(w|k) + (1 - λ) log p(w|k) / p(w). 1
+            gives the most probable words; 0.6 prefers words that other topics have less of.
 
         Returns
         -------
@@ -86,7 +86,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
         return [[str(names[w]) for w in top] for top in knowledge.top_words(n_words, float(relevance))]
 
     def transform(self, X: Any) -> Floats:
-        """Return the expected topic proportions of documents, without their labels: rows sum to 1.
+        """Return the expected topic proportions of documents, without using labels; rows sum to 1.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
         Returns
         -------
         array of shape (n, K)
-            One-vs-rest: (n, T K), the proportions of every task's topics side by side.
+            One-vs-rest: (n, T K), the proportions of the topics of every task.
         """
         learned, corpus = self._corpus(X)
         return np.hstack(learned.knowledge.proportions(corpus))
@@ -103,10 +103,10 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
     def perplexity(self, X: Any) -> float:
         """Return the perplexity of held-out words, by document completion.
 
-        Topic proportions are inferred from the words at even places of a document and predict those at odd
-        places, so that no word helps to predict itself; what comes out is exp of minus the mean log
-        probability of a word, and compares across models, numbers of topics and libraries, given the
-        vocabulary. One-vs-rest: the mean of the log probabilities over the topic models.
+        Topic proportions are inferred from the words at even positions of a document, and predict those at
+        odd positions, so no word helps to predict itself. The result is exp of minus the mean log probability
+        of a word. With the same vocabulary you can compare it across models, numbers of topics and libraries.
+        One-vs-rest: the mean of the log probabilities over the tasks.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
         seen, hidden = corpus.halves()
         tokens = hidden.counts.data * np.repeat(hidden.weights, np.diff(hidden.counts.indptr))
         if not len(tokens):
-            raise ValueError("no document of X has two words, and one is needed to predict the other")
+            raise ValueError("no document of X has two words; perplexity predicts one from the other")
         rows = np.repeat(np.arange(len(hidden)), np.diff(hidden.counts.indptr))
         words, place = np.unique(hidden.counts.indices, return_inverse=True)
         total = 0.0
@@ -128,5 +128,5 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
 
 
 def stacked(arrays: list[Floats]) -> Floats:
-    """Return the arrays of all topic models as one; that of one is not copied."""
+    """Return the arrays of all topic parts as one; a single one is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

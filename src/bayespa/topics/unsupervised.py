@@ -1,4 +1,4 @@
-"""What topic models without labels share as estimators."""
+"""Base class of topic models without labels."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ class UnsupervisedTransformer(TopicTransformer):
             Counts of words.
         y : ignored
         callback : callable, optional
-            Called with a `bayespa.learning.Round` after every mini-batch; learning ends where it returns
-            True.
+            Called with a `bayespa.learning.Round` after every mini-batch; learning stops if it returns True.
 
         Returns
         -------
