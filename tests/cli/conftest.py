@@ -1,11 +1,12 @@
 """Documents to learn, and a program to learn them with."""
 
 import json
+import math
 
 import pytest
 from click.testing import CliRunner
 
-from bayespa.cli import main
+from bayespa.cli import main, progress
 from bayespa.datasets import load_arxiv_sample
 
 
@@ -40,8 +41,9 @@ class Result:
 
 
 @pytest.fixture
-def bayespa():
-    """Run the program, and expect an exit code."""
+def bayespa(monkeypatch):
+    """Run the program, and expect an exit code. No line of progress comes because a machine is slow."""
+    monkeypatch.setattr(progress, "_EVERY_LINE", math.inf)
 
     def run(*arguments, code=0, input=None):
         result = Result(
