@@ -5,6 +5,7 @@ import sys
 
 import experiments.quality.__main__ as quality
 import experiments.suite.__main__ as suite
+import experiments.sweeps as sweeps
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,7 +20,7 @@ from experiments.suite.measures import Said, measured
 from experiments.who_decides import said_by_topics
 
 from bayespa import MedLDAClassifier
-from bayespa.datasets import make_topic_corpus
+from bayespa.datasets import load_arxiv_sample, make_topic_corpus
 from bayespa.topics.words import BIAS
 
 
@@ -241,3 +242,24 @@ def test_models_are_weighed_by_what_they_said_before():
     together = weighed(np.array([good, bad]), y)
     assert together[0] == pytest.approx([0.55, 0.45])
     assert together[-1] == pytest.approx([0.9, 0.1])
+
+
+def test_sweeps_of_predictions_are_judged_by_one_model():
+    sample = load_arxiv_sample()
+    own = [i for i, labels in enumerate(sample.labels) if labels[0] in ("cs.CR", "math.GR")]
+    texts, labels = [sample.data[i] for i in own], [sample.labels[i][0] for i in own]
+    task = corpora.Task(
+        "sample",
+        corpora.Documents(texts[:120], labels[:120]),
+        corpora.Documents(texts[120:160], labels[120:160]),
+    )
+    found = sweeps.run(task, "medlda", {}, 0)
+    assert [one["sweeps"] for one in found] == list(sweeps.SWEEPS)
+    assert min(one["accuracy"] for one in found) > 0.8
+    again = sweeps.run(task, "medlda", {}, 0)
+    assert again == found
+    for one in found:
+        one["accuracy"] = 0.9 - 1.0 / one["sweeps"]
+    rows = sweeps.table([{"corpus": "sample", "model": "medlda", "seed": 0, "found": found}]).splitlines()
+    assert len(rows) == 2 + len(sweeps.SWEEPS) - 1
+    assert rows[2].startswith("| medlda | 4 | +0.2300, +0.2300 ± 0.0000 sample |")

@@ -434,7 +434,7 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
             alone = {"cost": 512.0, "weight_scale": 2.0**-6, "bias_scale": 0.0, "eta": 0.45}
             return {**defaults, **alone, "first_sweeps": 3, "start_gamma": 1000.0, "n_iterations": 2}
         if self.decides == "topics+words":
-            defaults |= {"cost": 64.0, "alpha": 20.0}
+            defaults |= {"cost": 64.0, "alpha": 20.0, "prediction_sweeps": 24}  # experiments/sweeps.py
         return defaults
 
 
