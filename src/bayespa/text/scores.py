@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayespa.checks import require_choice, require_number
 from bayespa.corpus.documents import Label, Target
+from bayespa.native.elementary import log
 
 MAIN: dict[Target, str] = {"class": "accuracy", "classes": "micro F1", "number": "R2"}  # the main score
 
@@ -208,7 +209,7 @@ class ProbabilityScores:
 
     def _lose(self, right: NDArray[np.float64]) -> None:
         self._losses += len(right)
-        self._loss -= float(np.log(np.maximum(right, 1e-15)).sum())
+        self._loss -= float(log(np.maximum(right, 1e-15)).sum())
 
     def _bin(self, probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
         place = np.minimum((probability * self.BINS).astype(np.int64), self.BINS - 1)
