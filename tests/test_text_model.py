@@ -42,6 +42,8 @@ def test_every_document_has_a_class_unless_some_had_none():
             positive = {name for name, value in zip(found.class_names, row, strict=True) if value > 0.0}
             best = {found.class_names[int(row.argmax())]}
             assert set(given) == (positive or (best if least else set()))
+        given = found.estimator.predict(found.vectorizer.transform(texts)).sum(axis=1)
+        assert given.tolist() == [len(names) for names in found.predict(texts)]
 
 
 def test_numbers():

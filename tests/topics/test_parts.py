@@ -9,7 +9,7 @@ from bayespa import _native
 from bayespa.native.dual import solve_dual
 from bayespa.posteriors import Categorical, Columns, Dirichlet, Joint
 from bayespa.reference import dual as reference
-from bayespa.topics.calibration import Calibration, Meaning, evidence, offset
+from bayespa.topics.calibration import Calibration, Meaning, evidence, offset, one_at_least
 from bayespa.topics.classifier import Classes
 from bayespa.topics.documents import Corpus, label_array
 from bayespa.topics.merge import matching
@@ -267,6 +267,21 @@ def test_labels_are_given_as_often_as_they_are_there():
     given, known = margin > offset(model), ~np.isnan(labels)
     assert_allclose(given[known].sum(), (labels > 0).sum(), rtol=0.1)
     assert_allclose(offset(model), true, atol=0.1)
+
+
+def test_the_offset_is_the_best_for_the_rule_that_decides():
+    """Where every document is given its best label, a margin below 0 would only give others wrongly."""
+    margin = np.random.default_rng(4).normal(-0.6, 0.5, size=(3000, 6))
+    labels = np.where(np.arange(6) == margin.argmax(axis=1)[:, None], 1, -1).astype(np.float32)
+    calibration = Calibration("labels", n_tasks=6)
+    for without in (0, 1):
+        labels[:without] = -1
+        model = Joint(**calibration.prior())
+        for index in range(10):
+            rows = slice(300 * index, 300 * index + 300)
+            model += Joint(**calibration.propose(model, margin[rows], labels[rows], index + 1))
+        assert one_at_least(model) == (without == 0)
+        assert (offset(model) == 0.0) == (without == 0)
 
 
 def test_no_evidence_is_no_evidence():

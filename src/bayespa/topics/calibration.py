@@ -141,7 +141,7 @@ def log_sigmoid(x: Floats) -> Floats:
 ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), "binary")
 
 
-def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Tally:
+def margin_counts(margin: Floats, labels: NDArray[np.float32], *, one_at_least: bool = False) -> Tally:
     """Count the margins of all pairs of a document and a label, and of those that belong together.
 
     A hinge loss wants both answers alike, and where few are yes all margins are too small. The counts tell
@@ -151,6 +151,8 @@ def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Tally:
     ----------
     margin, labels : (n, T)
         As for `evidence`.
+    one_at_least : bool
+        Whether a document is given its best label whatever its margin is, which then counts as the farthest.
 
     Returns
     -------
@@ -159,12 +161,17 @@ def margin_counts(margin: Floats, labels: NDArray[np.float32]) -> Tally:
     """
     place = np.floor(np.clip(margin, -FARTHEST, np.nextafter(FARTHEST, 0.0)) / WIDTH).astype(np.int64)
     place += len(BINS) // 2
+    if one_at_least:
+        best = np.where(np.isnan(labels), -np.inf, margin).argmax(axis=1)
+        place[np.arange(len(place)), best] = len(BINS) - 1
     counts = [np.bincount(place[which], minlength=len(BINS)) for which in (~np.isnan(labels), labels > 0)]
     return Tally(np.array(counts, np.float64))
 
 
 def offset(posterior: Joint) -> float:
     """Return the margin, in units of ε, above which a label is given: where micro-averaged F1 was best.
+
+    Where each document is given its best label it is not above 0: what a margin says yes to is given.
 
     >>> prior = Joint(**Calibration("labels").prior())
     >>> offset(prior)
@@ -175,7 +182,13 @@ def offset(posterior: Joint) -> float:
     if "labels" not in posterior:
         return 0.0
     given, right = np.cumsum(posterior["labels"].counts[:, ::-1], axis=1)[:, ::-1]
-    return float(BINS[(right / (given + right[0])).argmax()])
+    most = 0.0 if one_at_least(posterior) else FARTHEST
+    return float(BINS[(right / (given + right[0]))[most >= BINS].argmax()])
+
+
+def one_at_least(posterior: Joint) -> bool:
+    """Return whether every document has a label: none was learned that has not."""
+    return "without" in posterior and bool(posterior["without"].counts[0, 0] < 0.5)
 
 
 @dataclass(frozen=True)
@@ -202,6 +215,7 @@ class Calibration:
             counts = np.repeat([[2.0**-20], [2.0**-22]], len(BINS), axis=1)
             counts[:, BINS == 0.0] = [[5.0], [4.0]]
             prior["labels"] = Tally(counts)
+            prior["without"] = Tally(np.full((1, 1), 2.0**-20))  # documents without a label
         return prior
 
     def propose(
@@ -221,7 +235,7 @@ class Calibration:
         been a mistake.
         """
         if before is not None and not before.kept and "labels" in before.statistics:
-            posterior = Joint(labels=posterior["labels"] - before.statistics["labels"])
+            posterior = Joint(posterior, labels=posterior["labels"] - before.statistics["labels"])
         n_questions = margin.shape[1] if self.kind == "labels" else 1
         enough = max(self.enough, len(margin) // 8)
         n = min(len(margin), max(8 * enough // n_questions, enough // 8, 1), enough)
@@ -231,7 +245,10 @@ class Calibration:
         counts = np.array([(labels > 0).sum(axis=0), (labels < 0).sum(axis=0)], np.float64)
         learned: dict[str, Any] = {"temperature": Categorical(found.ravel()), "classes": Tally(counts)}
         if self.kind == "labels":
-            learned["labels"] = float(index**2) * margin_counts(margin, labels)
+            without = np.count_nonzero((labels < 0).all(axis=1))
+            lifted = without == 0 and one_at_least(posterior)
+            learned["labels"] = float(index**2) * margin_counts(margin, labels, one_at_least=lifted)
+            learned["without"] = Tally(np.full((1, 1), float(without)))
         return learned
 
     def meaning(self, posterior: Joint) -> Meaning:
@@ -285,6 +302,8 @@ class Calibration:
         """Return a posterior of this version; one of an earlier knew temperatures only."""
         if "classes" not in posterior:
             posterior = Joint(posterior, classes=self.prior()["classes"])
+        if self.kind == "labels" and "without" not in posterior:  # its offset is that of such documents
+            posterior = Joint(posterior, without=Tally(np.ones((1, 1))))
         found = posterior.get("temperature")
         if not isinstance(found, Categorical) or found.log_weights.shape != TEMPERATURES.shape:
             return posterior

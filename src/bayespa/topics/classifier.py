@@ -137,10 +137,16 @@ class Classes:
         place = np.arange(self.n_tasks)
         return np.where(place < before.n_tasks, place, -1), np.ones(self.n_tasks)
 
-    def decided(self, margin: Floats) -> NDArray[Any]:
-        """Return what margins (n, T) decide: the class of each document, or 0 and 1 for each label."""
+    def decided(self, margin: Floats, *, one_at_least: bool = False) -> NDArray[Any]:
+        """Return what margins (n, T) decide: the class of each document, or 0 and 1 for each label.
+
+        Of labels the best is given whatever its margin is, if there has to be one.
+        """
         if self.indicator:
-            return (margin > 0.0).astype(np.int64)
+            given = (margin > 0.0).astype(np.int64)
+            if one_at_least:
+                given[np.arange(len(given)), margin.argmax(axis=1)] = 1
+            return given
         winner = (margin[:, 0] > 0.0).astype(np.int64) if self.n_tasks == 1 else margin.argmax(axis=1)
         return np.asarray(self.names[winner])
 
@@ -294,17 +300,17 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         The parameters are those of `decision_function`. With several labels per document, a label is
         predicted if its decision is positive. The threshold is learned: it is the best by F1 for predictions
         made before the labels were seen, and is already subtracted from decisions and weights.
+        While every document learned had a label, each document is given at least its best one.
         """
         learned, corpus = self._corpus(X)
         decision = learned.knowledge.margins(corpus, prediction, random_state)[0]
-        decided: NDArray[Any] = learned.meaning.decided(decision)
-        return decided
+        return _decided(decision, learned.knowledge)
 
     def _answers(self, X: Any) -> tuple[NDArray[Any], Floats, Floats]:
         """Return the results of `predict` and `predict_proba`, and the margins (n, T), from one inference."""
         learned, corpus = self._corpus(X)
         decision = learned.knowledge.margins(corpus)[0]
-        return learned.meaning.decided(decision), _probable(decision, learned.knowledge), decision
+        return _decided(decision, learned.knowledge), _probable(decision, learned.knowledge), decision
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n, n_classes), or of each label on its own, (n, T).
@@ -414,6 +420,12 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
         self
         """
         return self._partial_fit(X, y, classes, topic_words, workers)
+
+
+def _decided(decision: Floats, knows: Knowledge) -> NDArray[Any]:
+    """Return what margins (n, T) decide."""
+    found: NDArray[Any] = knows.meaning.decided(decision, one_at_least=knows.one_at_least)
+    return found
 
 
 def _probable(decision: Floats, knows: Knowledge) -> Floats:

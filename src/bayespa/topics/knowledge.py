@@ -15,7 +15,7 @@ from bayespa.estimators import Features
 from bayespa.native.random import key_from_seed, subkey
 from bayespa.posteriors import Joint
 from bayespa.ranking import largest
-from bayespa.topics.calibration import Meaning
+from bayespa.topics.calibration import Meaning, one_at_least
 from bayespa.topics.documents import Batch, Corpus
 from bayespa.topics.model import Model
 from bayespa.topics.part import Floats, Sampled, TopicPart, View, draw_weights, expected_proportions
@@ -58,6 +58,11 @@ class Knowledge:
         if self.model.calibration is None:
             return np.zeros(self.meaning.n_tasks)
         return self.model.margin * self.model.calibration.offsets(self.posterior, self.margin_meaning)
+
+    @cached_property
+    def one_at_least(self) -> bool:
+        """Whether each document is given a label, because none was learned that has not."""
+        return one_at_least(self.posterior)
 
     @cached_property
     def margin_meaning(self) -> Meaning:
@@ -114,7 +119,7 @@ class Knowledge:
         """Compute what every prediction needs now."""
         for part, _ in self.views:
             part.prediction_key  # noqa: B018  # whoever reads it computes it
-        self.beside, self.offset  # noqa: B018
+        self.beside, self.offset, self.one_at_least  # noqa: B018
 
     # Documents
 
