@@ -24,7 +24,9 @@ def test_scikit_learn_conventions(estimator, check):
 def test_is_medhdp_of_documents_whose_labels_are_missing(corpus):
     """Its step is compared with enumeration in test_medhdp_exact.py; here it is the very same."""
     ours = OnlineHDP(**SMALL).partial_fit(corpus.X)
-    theirs = MedHDPClassifier(**{**ours.get_params(), "expert": {**EXPERT, "n_iterations": 1}})
+    theirs = MedHDPClassifier(
+        **{**ours.get_params(), "expert": {**EXPERT, "n_iterations": 1, "prediction_sweeps": 50}}
+    )
     theirs.partial_fit(corpus.X, classes=[0, 1, 2])
     assert_array_equal(ours.topic_word_, theirs.topic_word_)
     assert_array_equal(ours.topic_ids_, theirs.topic_ids_)
