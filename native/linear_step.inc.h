@@ -105,9 +105,10 @@ inline Tilt tilt_wish(const Wish& w, double f, double s, double cost, TiltMethod
   return tilt;
 }
 
-void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                    double* shift, double* precision, double* objective, double* work) {
+void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltMethod method, double grid,
+                    TaskRange tasks, double* shift, double* precision, double* objective, double* work) {
   const int64_t n_tasks = targets.n_tasks;
+  const double whole = 0x1.8p52 * grid;  // (x + whole) - whole is the nearest multiple of the grid
   double *f = work, *s = work + n_tasks, *gain = work + 2 * n_tasks, *shrink = work + 3 * n_tasks;
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t first = rows.indptr[i], last = rows.indptr[i + 1];
@@ -141,8 +142,8 @@ void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltM
         const double mean = h[t] * variance + pull * gain[t];           // [PA-3] mu'
         const double after = 1 / (variance + pull * pull * shrink[t]);  // [PA-3] the diagonal of Sigma', inverted
         const bool passive = gain[t] == 0 && shrink[t] == 0;
-        p[t] = passive ? p[t] : after;
-        h[t] = passive ? h[t] : mean * after;
+        p[t] = passive ? p[t] : (after + whole) - whole;
+        h[t] = passive ? h[t] : (mean * after + whole) - whole;
       }
     }
   }

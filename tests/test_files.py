@@ -314,7 +314,7 @@ def test_other_files_are_refused(tmp_path):
     for content, match in (
         (b"", "not a model file"),
         (b"PK\3\4" + bytes(100), "not a model file"),
-        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"4"'), "format 4.*reads only up to 3"),
+        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"5"'), "format 5.*reads only up to 4"),
     ):
         (tmp_path / "m").write_bytes(content)
         with pytest.raises(ModelFileError, match=match):

@@ -190,6 +190,7 @@ def gibbs_diagonal(
     shift: NDArray[np.float64],
     precision: NDArray[np.float64],
     objective: NDArray[np.float64],
+    grid: float = 0.0,
     n_threads: int = 1,
 ) -> None: ...
 def gibbs_isotropic(

@@ -49,7 +49,8 @@ def cases(kind, bias, method):
             yield "aggressive", scalars, [weights, dual, None, 0, zeros, zeros]
             yield "aggressive", scalars, [weights, None, drift, 11, zeros, zeros]
     shape = (rows, y, 0.8, method)
-    yield "gibbs_diagonal", shape, [weights, rng.uniform(0.5, 2, (dim, n_tasks)), zeros]
+    for grid in (0.0, 0.125):
+        yield "gibbs_diagonal", shape, [weights, rng.uniform(0.5, 2, (dim, n_tasks)), zeros, grid]
     yield "gibbs_isotropic", shape, [weights, rng.uniform(0.5, 2, n_tasks), zeros]
     covariance, statistics = precisions(rng, n_tasks, dim), np.zeros((n_tasks, dim))
     yield (

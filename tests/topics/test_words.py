@@ -8,6 +8,7 @@ from bayespa import MedHDPClassifier, MedLDAClassifier, MedLDARegressor
 from bayespa.posteriors import Gaussian, Joint
 from bayespa.reference import linear as reference
 from bayespa.topics.documents import Corpus
+from bayespa.topics.part import rounded
 from bayespa.topics.words import BIAS, SHARE, Words, draw_words, features
 
 COUNTS = np.array([[4, 1, 0, 0], [0, 1, 9, 0], [1, 0, 0, 1], [0, 0, 0, 0]])
@@ -67,8 +68,8 @@ def test_learning_is_the_linear_step_given_a_share_of_the_topics_margins(regress
         pull = x * variance[t, places]
         after = variance[t, places] + pull**2 * (tilt.ratio - 1) / s
         shift, precision = expected.shift.copy(), expected.precision.copy()
-        precision[t, places] = 1 / after
-        shift[t, places] = (mean[t, places] + pull * tilt.gain) / after
+        precision[t, places] = rounded(1 / after)
+        shift[t, places] = rounded((mean[t, places] + pull * tilt.gain) / after)
         expected = Gaussian(shift, precision)
     assert_allclose(posterior["words"].shift, expected.shift, atol=1e-12)
     assert_allclose(posterior["words"].precision, expected.precision, atol=1e-12)

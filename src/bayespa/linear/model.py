@@ -67,7 +67,14 @@ class LinearModel:
         shift, precision = (array.T.copy() for array in before)
         objective = np.zeros(batch.targets.n_tasks)
         _native.gibbs_diagonal(
-            batch.rows, batch.targets, self.cost, self.method, shift, precision, objective, self.n_threads
+            batch.rows,
+            batch.targets,
+            self.cost,
+            self.method,
+            shift,
+            precision,
+            objective,
+            n_threads=self.n_threads,
         )
         return Gaussian(shift.T - before[0], precision.T - before[1]), float(objective.sum())
 

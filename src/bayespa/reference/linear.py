@@ -150,8 +150,9 @@ def gibbs_diagonal(
     shift: Floats,
     precision: Floats,
     objective: Floats,
+    grid: float = 0.0,
 ) -> None:
-    """Update P μ and P, both (D + 1, T), row by row. [PA-3] [PA-4]."""
+    """Update P μ and P, both (D + 1, T), row by row; round them to multiples of `grid`. [PA-3] [PA-4]."""
     for i in range(rows.n):
         f, s, gain, shrink = np.zeros((4, targets.n_tasks))
         for column, x in entries_and_bias(rows, i):
@@ -171,8 +172,12 @@ def gibbs_diagonal(
             pull = variance * x
             mean = shift[column] * variance + pull * gain  # [PA-3] μ′
             after = 1 / (variance + pull * pull * shrink)  # [PA-3] the diagonal of Σ′, inverted
-            precision[column, active] = after[active]
-            shift[column, active] = (mean * after)[active]
+            precision[column, active] = _rounded(after, grid)[active]
+            shift[column, active] = _rounded(mean * after, grid)[active]
+
+
+def _rounded(values: Floats, grid: float) -> Floats:
+    return np.rint(values / grid) * grid if grid else values
 
 
 def gibbs_isotropic(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayespa import linear, topics
 from bayespa.corpus import vectorizer_from_state
 from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Sticks, Sums, Tally
-from bayespa.text import files
+from bayespa.text import cells, files
 from bayespa.text.files import ModelFileError, short
 from bayespa.text.model import TextModel
 from bayespa.text.stream import StreamRun
@@ -32,6 +32,7 @@ _POSTERIORS: dict[str, type[Sums] | type[TopicSums]] = {
 }
 _ROOM = 2**24  # bytes of memory that class names may always take
 _FLOAT = np.dtype(np.float64)
+_WIDE = 16  # rows and columns of an array that is packed, if that makes it smaller
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -235,8 +236,14 @@ def _encode_array(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]
     if array.dtype.kind == "O" and array.ndim == 1:
         return {"objects": _encode(array.tolist(), name, arrays)}
     transposed = array.flags.f_contiguous and not array.flags.c_contiguous
-    arrays[name] = array.T if transposed else array
-    return {"transposed" if transposed else "array": name}
+    stored = array.T if transposed else array
+    wide = array.dtype == _FLOAT and array.ndim == 2 and min(array.shape) >= _WIDE
+    found = cells.packed(stored) if wide else None
+    if found is None:
+        arrays[name] = stored
+        return {"transposed" if transposed else "array": name}
+    arrays.update((f"{name}.{piece}", own) for piece, own in found.arrays().items())
+    return {"cells": {"of": name, "shape": stored.shape, "fill": found.fill, "transposed": transposed}}
 
 
 class _Content:
@@ -262,7 +269,7 @@ class _Content:
             raise ValueError(f"an object has {tag!r} and {others[0]!r} instead of a single name")
         if tag == "joint":
             return Joint(**{name: _tallied(name, self.decoded(part)) for name, part in content.items()})
-        if tag in ("array", "transposed"):
+        if tag in ("array", "transposed", "cells"):
             return self._array(value).copy(order="K")
         if tag == "dict":
             return {self.decoded(key): self.decoded(one) for key, one in content}
@@ -278,12 +285,25 @@ class _Content:
 
     def _array(self, value: Any) -> NDArray[Any]:
         ((tag, name),) = value.items()
+        if tag == "cells":
+            return self._unpacked(**name)
         if tag not in ("array", "transposed"):
             raise ValueError(f"{tag!r} is no array")
+        array = self._stored(name)
+        return array.T if tag == "transposed" else array
+
+    def _stored(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
             raise ValueError(f"there is no array {name!r}, or it is used twice")
-        array = self._arrays.pop(name)
-        return array.T if tag == "transposed" else array
+        return self._arrays.pop(name)
+
+    def _unpacked(self, *, of: str, shape: list[int], fill: float, transposed: bool) -> NDArray[Any]:
+        if type(fill) is not float or not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError(f"cells of {of!r} have shape {shape} and the value {fill!r}")
+        pieces = {piece: self._stored(f"{of}.{piece}") for piece in ("differ", "units", "others")}
+        array = cells.unpacked(cells.Packed(fill, **pieces), shape)
+        array.flags.writeable = False  # as those that are not packed
+        return array.T if transposed else array
 
     def require_room(self, values: Iterable[Any]) -> None:
         """Raise a ValueError if texts would take too much memory."""
