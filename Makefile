@@ -76,7 +76,7 @@ same-bits: $(VENV)/.extra-test  ## run the tests that compare bits as on older m
 wheel-test: $(VENV)/.build-tools  ## build sdist and wheel, install the wheel elsewhere with the lowest versions and use it there
 	tools/wheel-test $(BIN)/python
 
-wheels: $(VENV)/.extra-wheels  ## build the wheels of a release into dist/; ARGS="3.12 aarch64": only these
+wheels: $(VENV)/.extra-wheels  ## build the wheels of a release into dist/, and use them; ARGS="3.12 aarch64": only these
 	$(BIN)/python tools/wheels.py $(ARGS)
 
 # What another processor or compiler could change: kernels beside their twins, golden files, hashes of models.
@@ -113,8 +113,9 @@ licences: $(VENV)/.extra-test  ## list the licences of dependencies in docs/lice
 pages: $(VENV)/.extra-test  ## put what the examples of the documentation print and draw now into its pages
 	$(BIN)/python tools/pages.py README.md docs/*.md docs/guides/*.md
 
-examples: $(VENV)/.extra-test  ## run the notebooks of examples/ again and keep what they show
+examples: $(VENV)/.extra-test  ## run examples/ again: keep what notebooks show, draw the pictures of docs/examples.md
 	$(BIN)/python tools/notebooks.py examples/*.ipynb
+	$(BIN)/python tools/gallery.py
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) .venv-bench .venv-clang .venv-lowest build dist demo-output serve-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

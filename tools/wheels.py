@@ -3,12 +3,11 @@
     tools/wheels.py [3.12 ...] [aarch64 ...]    all, or only of these Pythons and processors
 
 One interpreter builds for all: an extension module needs the headers of its Python, none of its libraries.
-The package `ziglang` has a C++ compiler for any processor and any version of glibc. Headers are those of
-`python3.N`, if there is one, or of Debian or Ubuntu. They are for x86-64 and serve aarch64 too: pyconfig.h
-differs only in what the source of CPython itself asks.
+The package `ziglang` has a C++ compiler for any processor and any version of glibc. A wheel for the processor
+of this machine is installed and used with its Python; `make aarch64` runs one of the others under emulation.
 """
 
-import hashlib
+import json
 import os
 import platform
 import re
@@ -16,20 +15,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import zipfile
+import tempfile
+from functools import lru_cache
 from pathlib import Path
+
+from pythons import PYTHONS, headers, interpreter
 
 GLIBC = "2.28"
 PROCESSORS = ("x86_64", "aarch64")
-# The release of Debian or Ubuntu that has it. Debian's apt knows no keys of Ubuntu: a package, which does not
-# change once a release is out, has this sum.
-PYTHONS = {
-    "3.10": ("jammy", "89246f12cdfb1fac7675bc94d5cc8b9c72320f152e855197668305c73c8588ec"),
-    "3.11": ("bookworm", None),
-    "3.12": ("noble", "f5924a06298ae0689128498276d3a555e02615a4ecfa8f4417d679a097586f35"),
-    "3.13": ("trixie", None),
-    "3.14": ("forky", None),
-}
 LARGEST = 10_000_000  # bytes of a wheel
 ROOT = Path(__file__).resolve().parents[1]
 BUILD, DIST = ROOT / "build" / "wheels", ROOT / "dist"
@@ -55,62 +48,6 @@ exec "{python}" -m ziglang {name} "$@"
 def run(*command: object, **environment: str) -> None:
     """Run a command that must succeed."""
     subprocess.run([str(part) for part in command], env={**os.environ, **environment}, check=True, cwd=ROOT)
-
-
-def interpreter(version: str) -> str | None:
-    """Return Python of a version, if this machine has it."""
-    found = shutil.which(f"python{version}")
-    return found if found and subprocess.run([found, "-V"], capture_output=True).returncode == 0 else None
-
-
-def headers(version: str) -> Path:
-    """Return the folder with Python.h of a version of Python."""
-    if python := interpreter(version):
-        tell = "import sysconfig; print(sysconfig.get_path('include'))"
-        asked = subprocess.run([python, "-c", tell], capture_output=True, text=True, check=True)
-        found = Path(asked.stdout.strip())
-        if found.joinpath("Python.h").exists():
-            return found
-    return headers_of_package(version)
-
-
-def headers_of_package(version: str) -> Path:
-    """Return the headers in the package of Debian or Ubuntu, which apt fetches without root."""
-    folder = BUILD / f"python{version}"
-    found = folder / "usr" / "include" / f"python{version}"
-    if found.exists():
-        return found
-    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    release, checksum = PYTHONS[version]
-    source = f"deb [trusted=yes] {mirror_of_ubuntu()}" if checksum else f"deb {mirror_of_debian()}"
-    (folder / "sources.list").write_text(f"{source} {release} main\n")
-    places = {"Etc::SourceList": folder / "sources.list", "Etc::SourceParts": "-"}
-    places |= {"State::Lists": folder / "lists", "Cache": folder}
-    apt = ["apt-get", "-qq", "-oAPT::Architecture=amd64", "-oAPT::Sandbox::User=root"]
-    apt += [f"-oDir::{name}={place}" for name, place in places.items()]
-    subprocess.run([*apt, "update"], check=True)
-    subprocess.run([*apt, "download", f"libpython{version}-dev"], check=True, cwd=folder)
-    package = next(folder.glob("*.deb"))
-    if checksum and hashlib.sha256(package.read_bytes()).hexdigest() != checksum:
-        sys.exit(f"{package} is not what it was: its SHA-256 is not {checksum}")
-    run("dpkg", "-x", package, folder)
-    # In the place of one that asks which processor it is.
-    shutil.copy(next(folder.glob(f"usr/include/*-linux-gnu/python{version}/pyconfig.h")), found)
-    return found
-
-
-def mirror_of_debian() -> str:
-    """Return the mirror of Debian that this machine uses."""
-    ask = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
-    return subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()[0]
-
-
-def mirror_of_ubuntu() -> str:
-    """Return the mirror of Ubuntu that debootstrap uses."""
-    script = Path("/usr/share/debootstrap/scripts/jammy")
-    if not script.exists():
-        sys.exit("headers of Python 3.10 and 3.12 need debootstrap: sudo apt-get install debootstrap")
-    return re.search(r"default_mirror (http://archive\S+)", script.read_text())[1]
 
 
 def build(version: str, processor: str) -> Path:
@@ -154,16 +91,53 @@ def release(version: str, processor: str) -> None:
         sys.exit(f"{wheel.name} does not run with glibc {GLIBC}")
     tag = f"--platform-tag=manylinux_{GLIBC.replace('.', '_')}_{processor}"
     run(sys.executable, "-m", "wheel", "tags", tag, "--remove", wheel)
-    if processor == platform.machine() and (python := interpreter(version)):
-        with zipfile.ZipFile(next(wheel.parent.glob("*.whl"))) as content:
-            content.extractall(wheel.parent / "content")
-        run(python, "-c", "import bayespa._native", PYTHONPATH=str(wheel.parent / "content"))
     DIST.mkdir(exist_ok=True)
     done = Path(shutil.copy(next(wheel.parent.glob("*.whl")), DIST))
     size = done.stat().st_size
     print(f"{done.name}: {size:,} bytes", flush=True)
     if size > LARGEST:
         sys.exit(f"{done.name} has more than {LARGEST:,} bytes")
+    if processor == platform.machine():
+        if python := interpreter(version):
+            use(done, python)
+        else:
+            print(f"{done.name} is not used: this machine has no Python {version}")
+
+
+def use(wheel: Path, python: Path) -> None:
+    """Use a wheel in an empty environment: it learns the bits of this checkout with every instruction set."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = Path(folder, "environment")
+        run(python, "-m", "venv", "--without-pip", environment)
+        own = environment / "bin" / "python"
+        pip = (sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "--python", own, "install")
+        run(*pip, "--no-compile", "--only-binary", ":all:", wheel)
+        run(own, ROOT / "tools" / "smoke_test.py")
+        run(environment / "bin" / "bayespa", "demo", "--quick", "--output", folder)
+        print_isas = "from bayespa import _native; print(*_native.available_isas())"
+        isas = subprocess.run(
+            [own, "-c", print_isas], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for isa in isas:
+            differ = [name for name, value in hashes(own, isa).items() if value != hashes_of_checkout()[name]]
+            if differ:
+                sys.exit(f"{wheel.name} with BAYESPA_ISA={isa} has other bits than this checkout: {differ}")
+        n = len(hashes_of_checkout())
+        print(f"{wheel.name}: installed, used; {n} hashes are those of this checkout with {', '.join(isas)}")
+
+
+def hashes(python: Path, isa: str = "") -> dict[str, str]:
+    """Return the hashes of what models learn, say, save and print."""
+    script = ROOT / "tests" / "golden" / "hashes.py"
+    environment = {**os.environ, "BAYESPA_ISA": isa} if isa else None
+    said = subprocess.run([python, script], stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    return json.loads(said.stdout)
+
+
+@lru_cache(maxsize=1)
+def hashes_of_checkout() -> dict[str, str]:
+    """Return those of the interpreter that runs this."""
+    return hashes(Path(sys.executable))
 
 
 if __name__ == "__main__":
