@@ -16,7 +16,7 @@ from bayespa.corpus.look import Look, look_at
 from bayespa.corpus.sources import expand
 from bayespa.sources import BrokerSource, read_stream
 
-SHOWN = 20  # malformed records that are reported one by one
+SHOWN = 5  # malformed records that are reported one by one
 HOPELESS = 100  # malformed records before the first good one: the options must be wrong
 
 

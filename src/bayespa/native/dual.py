@@ -33,7 +33,7 @@ def solve_dual(
     mean : (T, K)
         μ before the mini-batch.
     covariance : (T, K, K)
-        Σ, which stays.
+        Σ, which does not change.
     x : (n, K)
         Features: E z̄ of the documents.
     labels : (n, T)
@@ -43,18 +43,18 @@ def solve_dual(
     bound : float
         Largest dual variable: 2c.
     regression : bool
-        Two-sided losses.
+        Whether losses are two-sided.
     tol : float
-        A sweep in which no dual variable changes by more than `tol` times `bound` is the last.
+        Stop after a sweep in which no dual variable changes by more than `tol` times `bound`.
     max_sweeps : int
-        The last one in any case.
+        Stop after so many sweeps in any case.
     n_threads : int
         Threads to use; the result does not depend on it.
 
     Returns
     -------
     dual : (n, T)
-        Signed: τy of a classifier.
+        Signed dual variables: τy for a classifier.
     mean : (T, K)
         μ + Σ Σ_d dual_d x_d.
 

@@ -1,7 +1,7 @@
 """exp, log, digamma and log-gamma that give the same bits on every CPU.
 
-`np.exp`, `np.log` and `scipy.special` choose their code, and with it their last bits, by the CPU they run on.
-What becomes part of a model or a prediction uses these instead.
+`np.exp`, `np.log` and `scipy.special` choose their code by the CPU, and their last bits depend on it. Models
+and predictions use these functions instead.
 """
 
 from typing import Protocol

@@ -1,6 +1,6 @@
 """Batches of small dense symmetric matrices: the same bits on every CPU and for every number of threads.
 
-LAPACK would do, but its last bits depend on the CPU, and these results become model state.
+LAPACK could compute this, but its last bits depend on the CPU, and these results become part of a model.
 :mod:`bayespa.reference.linalg` is the readable twin.
 """
 
@@ -38,7 +38,7 @@ def cholesky(matrices: Floats, *, n_threads: int = 1) -> tuple[Floats, NDArray[n
     factors : array of shape (T, K, K)
         R on and above the diagonal, Rᵀ below it: what the other functions of this module take.
     failed : array of shape (T,)
-        -1 where a matrix is positive definite, else the first pivot that is not positive and finite; such a
+        -1 for a positive definite matrix, otherwise the first pivot that is not positive and finite; such a
         matrix has no factor.
 
     Examples
@@ -70,7 +70,7 @@ def log_determinant(factors: Floats) -> Floats:
 
 
 def solve(factors: Floats, x: Floats, *, n_threads: int = 1) -> Floats:
-    """Return A⁻¹x of each factored matrix and its own vector: x and the result are (T, K).
+    """Return A⁻¹x for each factored matrix and its own vector; x and the result have shape (T, K).
 
     Examples
     --------
@@ -164,7 +164,7 @@ def regression_sums(
 
 
 def new_ledger(n_columns: int) -> Floats:
-    """Return a ledger (2 + K,) for updates of one array: updates made, whether all were exact, sums added."""
+    """Return a ledger (2 + K,) for one array: number of updates, whether all were exact, sums added."""
     ledger = np.zeros(2 + n_columns)
     ledger[1] = 1.0
     return ledger

@@ -27,7 +27,7 @@ class Rows:
 
     @classmethod
     def of(cls, X: Any) -> Rows:
-        """Make rows of a finite array or sparse matrix of shape (n, n_columns), without a bias."""
+        """Make rows from a finite array or sparse matrix of shape (n, n_columns), without a bias."""
         csr = sparse.csr_matrix(X, dtype=np.float64)
         if not (csr.has_canonical_format and csr.data.all()):
             csr = csr.copy()  # the arrays are the caller's
@@ -113,12 +113,12 @@ class Wanted:
 
     @property
     def lower(self) -> Floats:
-        """Where the zone begins in which a regressor's predictions cost nothing, (n, T)."""
+        """Where the zone begins in which a prediction costs nothing, (n, T); of a regressor."""
         return np.asarray(self.values) - self.margin
 
     @property
     def upper(self) -> Floats:
-        """Where it ends."""
+        """Where that zone ends, (n, T)."""
         return np.asarray(self.values) + self.margin
 
     def loss(self, f: Floats) -> float:
@@ -151,18 +151,18 @@ class Zones:
 
     @property
     def n_tasks(self) -> int:
-        """T."""
+        """Number of tasks, T."""
         return int(self.lower.shape[1])
 
     @property
     def cost(self) -> Floats:
-        """Weights of the rows, (n,): all alike."""
+        """Weights of the rows, (n,): all equal."""
         return np.ones(len(self.lower))
 
 
 @dataclass(frozen=True)
 class Examples:
-    """A mini-batch: rows and what is wanted of them."""
+    """A mini-batch: rows and their targets."""
 
     rows: Rows
     targets: Wanted

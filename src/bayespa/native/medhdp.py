@@ -1,13 +1,13 @@
-"""The local step of online MedHDP on a mini-batch: what it takes, what it gives, the call into native code.
+"""The local step of online MedHDP on a mini-batch: its input, its result, the call into native code.
 
 As in `bayespa.native.medlda`, a mini-batch meets the global posterior here, but the topics are those of a
 hierarchical Dirichlet process: tokens may also bring new topics to life. `bayespa.reference.medhdp.step` is
 the slow, readable twin with the same bits.
 
 A mini-batch of up to 128 documents is sampled exactly. A larger one is cut into shards of 128 consecutive
-documents that see where the tokens of other shards were before a sweep, not how they move during it; what is
-new in two shards in the same sweep is two topics. (In the first sweep, in which most topics are born, a shard
-sees the topics of those before it: shards go in waves, each as large as all before it.)
+documents. A shard sees where the tokens of other shards were before a sweep, not how they move during it. If
+two shards bring up the same new topic in one sweep, it becomes two topics. (Most topics are born in the first
+sweep. There, shards go in waves, each as large as all before it, and see the topics of earlier waves.)
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ class HdpTopics:
     u, v : (K,) float64
         π̄_k ~ Beta(u_k, v_k).
     own_variance : (T,) float64
-        Variance v² of the weight of a new topic in each task, beside that of the bias.
+        Variance v² of the weight of a new topic in each task, in addition to that of the bias.
     concentration : float
         α of a document's proportions Dir(απ).
     stick_concentration : float
         γ of the sticks to come.
     start_concentration : float
-        γ in the first sweep, where the chain starts. It does not change the law of the samples; but a chain
-        that starts with many topics loses those it has no use for, and one of few topics hardly splits them.
+        γ in the first sweep, where the chain starts. It does not change the distribution that the chain
+        samples. But a chain that starts with many topics drops those it does not need, while one that starts
+        with few hardly splits them.
     eta : float
         η of the topics to come.
     n_words : int
@@ -66,8 +67,8 @@ class HdpTopics:
 def with_bias(mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return the weights of the topics, bias included, from those beside the bias, which comes last.
 
-    A topic's weight is w_k + b, since topic proportions sum to one. A new topic's is b and a part of its own,
-    which is independent of everything: it is the last of the K + 1 topics of `Tasks`, with the variance of b.
+    A topic's weight is w_k + b, since topic proportions sum to one. The weight of a new topic is b plus an
+    independent part. New topics are the last of the K + 1 topics of `Tasks`, with the variance of b.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def beside_bias(precision: Floats, shift: Floats) -> tuple[Floats, Floats]:
 class HdpStepResult:
     """Statistics over K slots: the old topics in their order, then new ones.
 
-    A new topic that has died, or was never kept, has a slot that holds nothing: `topic_word` of it is 0.
+    The slot of a new topic that has died, or was never kept, is empty: its `topic_word` is 0.
     """
 
     topic_word: NDArray[np.int32]  # (n_words, K), sum over the kept sweeps of the last phase that has any
@@ -147,8 +148,8 @@ def step(
         With K + 1 topics, the last of which stands for all new ones: see `with_bias`.
     schedule : Schedule
     start : (n_tokens,), optional
-        Topics of the posterior that the chain starts from, where it goes on; `schedule` then needs no free
-        sweep. The sticks of its first sweep know no tables of the mini-batch.
+        Topics of the posterior from which a chain continues; then `schedule` needs no free sweep. The sticks
+        of its first sweep know no tables of the mini-batch.
     n_threads : int
 
     Cost: O(tokens · sweeps · topics in use · (1 + T)).

@@ -104,7 +104,7 @@ def normal(key: int, addresses: Addresses, n_threads: int = 1) -> Draws:
 
 
 def gamma(key: int, addresses: Addresses, shape: ArrayLike, n_threads: int = 1) -> Draws:
-    """Draw from the gamma distribution of unit scale; what is below the least double is 0 (see `log_gamma`).
+    """Draw from the gamma distribution of unit scale; below the smallest double it is 0 (see `log_gamma`).
 
     >>> gamma(7, grid(3), [0.001, 1.0, 10.0]).round(2)
     array([ 0.  ,  0.43, 13.44])
@@ -113,7 +113,7 @@ def gamma(key: int, addresses: Addresses, shape: ArrayLike, n_threads: int = 1) 
 
 
 def log_gamma(key: int, addresses: Addresses, shape: ArrayLike, n_threads: int = 1) -> Draws:
-    """Draw the logarithm of a gamma variable, which a small shape does not make underflow.
+    """Draw the logarithm of a gamma variable; it does not underflow for small shapes.
 
     >>> log_gamma(7, grid(3), [0.001, 1.0, 10.0]).round(2)
     array([-2.5724e+03, -8.5000e-01,  2.6000e+00])
@@ -122,7 +122,7 @@ def log_gamma(key: int, addresses: Addresses, shape: ArrayLike, n_threads: int =
 
 
 def beta(key: int, addresses: Addresses, a: ArrayLike, b: ArrayLike, n_threads: int = 1) -> Draws:
-    """Draw from the beta distribution; 0 and 1 come out by rounding only.
+    """Draw from the beta distribution; only rounding gives 0 or 1.
 
     >>> beta(7, grid(3), [0.001, 1.0, 10.0], 1.0).round(2)
     array([0.  , 0.25, 0.93])

@@ -48,7 +48,7 @@ class WordCounts(NamedTuple):
 class NativeVocabulary:
     r"""A vocabulary that grows, whose words are runs of ``\w``.
 
-    Texts are str, or bytes of UTF-8. The numbers of threads change no result.
+    Texts are str, or bytes of UTF-8. The number of threads changes no result.
 
     >>> vocabulary = NativeVocabulary(WordRules(min_count=1, n_grams=2))
     >>> vocabulary.learn(["Words, words", b"of words"]).counts
@@ -108,23 +108,23 @@ class NativeVocabulary:
         return self._table.words(begin, end)
 
     def load(self, words: Sequence[str], candidates: dict[str, int]) -> None:
-        """Take words and candidates of which none was left out, before anything is learned."""
+        """Load words and candidates, before anything is learned; none of them was left out."""
         self._table.load(_encoded(words), _encoded(candidates), list(candidates.values()))
 
     def mark(self) -> int:
-        """Remember how things are now."""
+        """Mark the present state."""
         return self._table.mark()
 
     def forget(self, mark: int) -> None:
-        """Give up all marks before this one."""
+        """Forget all marks before this one."""
         self._table.forget(mark)
 
     def back_to(self, mark: int) -> None:
-        """Take back all that was learned since a mark; IndexError: there is no such mark."""
+        """Go back to a mark; raise IndexError if it does not exist."""
         self._table.back_to(mark)
 
     def at(self, mark: int | None = None) -> tuple[list[str], dict[str, int]]:
-        """Return words and candidates, as they are or were at a mark; IndexError: there is no such mark."""
+        """Return words and candidates of now or of a mark; raise IndexError if it does not exist."""
         n_words, texts, counts = self._table.candidates(-1 if mark is None else mark)
         return self.words[:n_words], dict(zip(texts, counts, strict=True))
 
@@ -135,9 +135,9 @@ def _encoded(words: Iterable[str]) -> list[bytes]:
 
 @cache
 def characters() -> _native.Characters:
-    """Ask this interpreter what code points are to `re` and `str.lower`, which know its version of Unicode.
+    """Ask this interpreter how `re` and `str.lower` treat each code point, in its version of Unicode.
 
-    Takes some 30 ms, once, and only if a text is not ASCII.
+    This takes some 30 ms, once, and only if a text is not ASCII.
     """
     every = np.arange(_N_CODE_POINTS, dtype="<u4")
     text = _text(every)
@@ -177,7 +177,7 @@ def characters() -> _native.Characters:
 
 
 def _makes_final(before: str, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return whether a sigma is final behind `before` and each of the code points."""
+    """Return whether a sigma is final after `before` and each of the code points."""
     words = np.empty((len(codes), len(before) + 3), "<u4")
     words[:, : len(before)] = [ord(c) for c in before]
     words[:, -3], words[:, -2], words[:, -1] = codes, ord(_SIGMA), ord(" ")

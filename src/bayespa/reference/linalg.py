@@ -1,7 +1,7 @@
 """The linear algebra of native/linalg.inc.h, one matrix and one elimination step at a time.
 
-The native kernels take four steps at a time. That changes no bit: each element still has the same products
-subtracted from it in the same order.
+The native kernels take four steps at a time. That changes no bit: the same products are still subtracted from
+each element in the same order.
 """
 
 import numpy as np
@@ -76,7 +76,7 @@ def inverse(factors: Floats) -> Floats:
 
 
 def moments(shift: Floats, precision: Floats) -> tuple[Floats, Floats]:
-    """Twin of the native `moments`: those of Gaussians whose precisions are positive definite."""
+    """Twin of the native `moments`: means and variances of Gaussians with positive definite precisions."""
     factors, _ = cholesky(precision)
     return solve(factors, shift), inverse(factors)
 
@@ -123,7 +123,7 @@ def add_rows(
     ledger : array of shape (2 + K,)
         See `bayespa.native.linalg.new_ledger`.
     turn : int
-        The place of this update among those of the ledger. One that was made does nothing if it is repeated.
+        The place of this update among those of the ledger. Repeating an update that was made does nothing.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def add_counts(
 ) -> None:
     """Add `weight` times counts (N, K), rounded to multiples of `grid`, to some rows of a (W, K), in place.
 
-    The weight is below 2^20 times `grid`, so that any count fits. All else is as of `add_rows`.
+    The weight is below 2^20 times `grid`, so that any count fits. Everything else is as in `add_rows`.
     """
     if ledger[0] != turn:
         return

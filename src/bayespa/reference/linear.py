@@ -1,7 +1,7 @@
 """The linear steps of native/linear_step.inc.h, one row and one task at a time.
 
-Arguments are those of the native functions without `n_threads`; arrays are updated in place. NumPy works on
-the tasks side by side only: each task's own sums run over the features in their order.
+Arguments are those of the native functions without `n_threads`; arrays are updated in place. NumPy only
+vectorises over tasks: the sums of each task run over the features in order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Wish(NamedTuple):
-    """What a task wants of a row: that sign · f lies in [lower, upper], at this cost."""
+    """What a task wants of a row: sign · f in [lower, upper], at this cost."""
 
     sign: float
     lower: float
@@ -47,7 +47,7 @@ def entries(rows: Rows, i: int) -> Iterator[tuple[int, float]]:
 
 
 def entries_and_bias(rows: Rows, i: int) -> list[tuple[int, float]]:
-    """Return the entries of row i, the bias last."""
+    """Yield the entries of row i, the bias last."""
     return [*entries(rows, i), (rows.n_columns, rows.bias)]
 
 
@@ -198,7 +198,7 @@ def gibbs_isotropic(
             tilted = tilt_wish(wish(targets, i, t), float(f[t]), float(variance[t]) * norm, cost, method)
             objective[t] -= tilted.log_mass
             step[t] = variance[t] * tilted.gain
-            # One direction of all shrinks: the isotropic Gaussian with the same trace.
+            # Only one direction shrinks: take the isotropic Gaussian with the same trace.
             variance[t] *= 1 + (tilted.ratio - 1) / n_weights
         deposit(rows, i, step, 1.0, mean)
 

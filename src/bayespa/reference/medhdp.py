@@ -13,11 +13,11 @@ from bayespa.reference.medlda import DocumentChain, Float32, StepModel, draw, f3
 from bayespa.reference.random import Stream, draw_beta, subkey
 
 SHARD = 128  # documents
-BIRTHS, STICKS, TABLES = 2, 3, 4  # purposes of random numbers, beside those of the labels
+BIRTHS, STICKS, TABLES = 2, 3, 4  # purposes of random numbers, in addition to those of the labels
 
 
 class PooledChain(DocumentChain):
-    """One document's labels; all new topics are one, beside the variance that each has of its own."""
+    """One document's labels; all new topics count as one, but each has a variance of its own."""
 
     own_variance: Float32  # (T,)
 
@@ -137,7 +137,7 @@ class Shard:
         chain.counts[min(k, self.step.n_old)] += f32(amount)
 
     def _die(self, k: int) -> None:
-        """Give back the mass of a topic of an earlier sweep: tokens leave those of this one in the next."""
+        """Give back the mass of a topic of an earlier sweep; topics of this sweep lose tokens in the next."""
         self.rest += float(self.alpha[k])
         self.alpha[k] = f32(0)
         self.alpha[self.fresh] = f32(self.rest)
@@ -201,7 +201,7 @@ class HdpStep:
 
     @property
     def n_slots(self) -> int:
-        """Slots that hold a topic, or have held one."""
+        """Number of slots that hold a topic, or have held one."""
         return len(self.tokens)
 
     def run(self) -> HdpStepResult:
@@ -229,7 +229,7 @@ class HdpStep:
         return self._result(kept)
 
     def _waves(self, *, first: bool) -> list[list[range]]:
-        """In the first sweep, each wave of shards is as large as all before it; else there is one."""
+        """Yield waves of shards: in the first sweep each as large as all before it, later a single one."""
         n_docs = len(self.words)
         shards = [range(b, min(b + SHARD, n_docs)) for b in range(0, n_docs, SHARD)]
         if not first:
@@ -250,7 +250,7 @@ class HdpStep:
         self.prior_totals = [*topics.totals, *[topics.eta * topics.n_words] * n_new]
 
     def _merge(self, shards: list[Shard]) -> None:
-        """Give the new topics of the shards slots of their own, in order: the first that are free."""
+        """Give each new topic of the shards the first free slot, in order."""
         n_shared, before = self.n_slots, self.tokens.copy()
         for shard in shards:
             self.tokens += np.array(shard.tokens[:n_shared], np.int64) - before
@@ -287,7 +287,7 @@ class HdpStep:
         self.time += 1
 
     def _record(self, records: dict[int, dict[str, Any]]) -> dict[str, Any]:
-        """Return what a kept sweep says; its topics come first among those of the result."""
+        """Return the statistics of a kept sweep; its topics come first in the result."""
         for k in np.flatnonzero(self.tokens):
             self.recorded[k] = True
         self._count_words()

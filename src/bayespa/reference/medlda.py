@@ -1,7 +1,7 @@
 """Twin of native/medlda_step.inc.h: the local step of online MedLDA, one token at a time.
 
 Every sum is taken in the order of the native code: over rows of eight lanes, then over the lanes by halves.
-Where the native code has two layouts for speed, their sums have two orders here.
+Where the native code has two layouts for speed, there are two orders of summation here.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ FEW_TASKS = 4
 
 
 def padded(x: NDArray[np.floating], axis: int = -1) -> Float32:
-    """Float32 with the axis filled up with zeros to a multiple of the lanes."""
+    """Return float32, with the axis padded with zeros to a multiple of the lanes."""
     width = [(0, 0)] * x.ndim
     width[axis] = (0, -x.shape[axis] % LANES)
     return np.pad(x.astype(np.float32), width)
 
 
 def rows_sum(x: Float32) -> np.float32:
-    """Sum over rows of lanes, then over the lanes by halves."""
+    """Sum over rows of lanes, then over the lanes by halving."""
     lanes = np.cumsum(x.reshape(-1, LANES), axis=0, dtype=np.float32)[-1]
     four = lanes[:4] + lanes[4:]
     return f32((four[0] + four[2]) + (four[1] + four[3]))
 
 
 def draw(u: np.float32, weights: Float32) -> int:
-    """Topic whose share of the weights holds u of their sum: its lane, then its row."""
+    """Return the topic at which the cumulated weights reach u times their sum: its lane, then its row."""
     cumulative = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
     lanes = cumulative[-1]
-    sums = lanes.copy()  # up to each lane: in pairs, in fours, in all
+    sums = lanes.copy()  # cumulated: over pairs, fours, all lanes
     sums[1::2] += sums[0::2]
     sums[[2, 3, 6, 7]] += sums[[1, 1, 5, 5]]
     sums[4:] += sums[3]
@@ -55,7 +55,7 @@ def draw(u: np.float32, weights: Float32) -> int:
 
 
 def to_factor(exponent: Float32, floor: np.float32 = LOG_FLOOR) -> tuple[Float32, Float32]:
-    """Exponents less their largest, not below the floor, and exp of them."""
+    """Subtract the largest exponent, clip at the floor, and take exp."""
     exponent = np.maximum(exponent - exponent.max(), floor)
     return exponent, exp32(exponent)
 
@@ -71,7 +71,7 @@ def topic_factors(
 
 
 def exact_below(tasks: Tasks) -> NDArray[np.float64]:
-    """Return c max √(Σⱼⱼ + Σₖₖ − 2Σⱼₖ) (T,), the tokens below which all topics are weighed. [MED-12]."""
+    """Return c max √(Σⱼⱼ + Σₖₖ − 2Σⱼₖ) (T,): shorter documents weigh all topics. [MED-12]."""
     diagonal = np.diagonal(tasks.covariance, axis1=1, axis2=2)
     apart = (diagonal[:, :, None] + diagonal[:, None, :]) - 2.0 * tasks.covariance
     tokens: NDArray[np.float64] = tasks.cost * np.sqrt(apart.max(axis=(1, 2), initial=0.0))
@@ -80,7 +80,7 @@ def exact_below(tasks: Tasks) -> NDArray[np.float64]:
 
 @dataclass
 class StepModel:
-    """What the documents of a step share, rounded to float32."""
+    """What all documents of a step share, rounded to float32."""
 
     phi: Float32  # (n_words, Kp)
     alpha: Float32  # (Kp,)
@@ -120,7 +120,7 @@ class StepModel:
 
 
 class DocumentChain:
-    """The chain of one document; quantities are n-fold, so that nothing is rescaled by its length."""
+    """The chain of one document; quantities are multiplied by its length n, so that nothing is rescaled."""
 
     def __init__(self, model: StepModel, words: NDArray[np.int32], document: int, labels: Float32) -> None:
         self.model, self.words, self.document, self.labels = model, words, document, labels
@@ -164,7 +164,7 @@ class DocumentChain:
         self.block_size = 1 if self.exact else max(1, int(size))
 
     def weighs_all(self) -> bool:
-        """Whether all topics of a token are weighed, by the rule [MED-12] or by order."""
+        """Whether all topics of a token are weighed, by the rule of [MED-12] or on request."""
         sampler = self.model.schedule.sampler
         if sampler != "collapsed":
             return sampler == "exact"
@@ -172,7 +172,7 @@ class DocumentChain:
 
     @property
     def few(self) -> bool:
-        """Whether 2ΣC is kept anyway, and not only where all topics are weighed."""
+        """Whether 2ΣC is always kept, not only where all topics are weighed."""
         return len(self.model.cost) <= FEW_TASKS
 
     def sigma_counts(self, k: int) -> Float32:
@@ -226,7 +226,7 @@ class DocumentChain:
             self.scale[i] = cost * cost * inverse / (2.0 * self.n)
 
     def propose(self, begin: int, end: int) -> None:
-        """Factor of a block, at the margin of the other tokens; a parabola that meets |·| stands in for √."""
+        """Set the factors of a block, at the margin of the other tokens; a parabola replaces √ near 0."""
         others = self.n - (end - begin)
         rest = self.mean
         for k in self.topics[begin:end]:
@@ -249,7 +249,7 @@ class DocumentChain:
         self.residual = self.linear - exponent
 
     def weigh_all(self, j: int) -> None:
-        """Weigh all candidates of a token that is in topic j by the target, for O(K T). [MED-12]."""
+        """Weigh all candidates of a token in topic j by the target, in O(K T). [MED-12]."""
         mu, sigma = self.model.mu, self.model.sigma
         diagonal = np.diagonal(sigma).T  # (K, T)
         mean = self.mean + (mu - mu[j])
@@ -265,7 +265,7 @@ class DocumentChain:
     def accepts(self, u: np.float32, j: int, k: int, own: Float32 | None = None) -> bool:
         """Metropolis-Hastings for the move of a token from j to k; the counts are without it.
 
-        `own` (T,) is what else CᵀΣC gains, where the model's covariance is not the whole of Σ.
+        `own` (T,) is what CᵀΣC gains in addition, if the model's covariance is not all of Σ.
         """
         mu, sigma = self.model.mu, self.model.sigma
         mean = self.mean + (mu[k] - mu[j])
@@ -277,7 +277,7 @@ class DocumentChain:
         square = self.square + (change if own is None else change + own)
         penalty = self.penalties(mean, square)
         more = self.sum_over_hinges(penalty - self.penalty)
-        if not self.exact:  # else it was weighed with the rest
+        if not self.exact:  # otherwise it was weighed with the rest
             log_ratio = (self.residual[k] - self.residual[j]) - more * (f32(1) / self.length)
             if u >= f32(1) + log_ratio and u >= exp32(log_ratio):
                 return False
@@ -305,7 +305,7 @@ class DocumentChain:
         return uniform32(words).ravel()[: self.n]
 
     def begin_sweep(self) -> None:
-        """Draw what a sweep with labels needs beside topics."""
+        """Draw what a sweep with labels needs in addition to topics."""
         self.accept = self.uniforms(subkey(self.model.schedule.seed, 1, 0, 0))
         if self.augmented:
             self.draw_scales()

@@ -35,7 +35,7 @@ def uniform64(high: int, low: int) -> float:
 
 
 def subkey(key: int, c0: int, c1: int, c2: int) -> int:
-    """Key for one purpose, round, ...: 64 bits of the one block that no stream reaches."""
+    """Return the key for one purpose, round, ...: 64 bits of a block that no stream reaches."""
     high, low, _, _ = philox(key, [c0, c1, c2, MASK]).tolist()
     return int(high << 32 | low)
 

@@ -13,7 +13,7 @@ import numpy as np
 from bayespa.native.text import WordCounts, WordRules
 
 RUNS = r"\w+"
-LONGEST_WORD = 128  # characters: what is longer is no word, and would make the memory unbounded
+LONGEST_WORD = 128  # characters; longer runs are no words, so that memory stays bounded
 ASCII_WORD = string.ascii_letters + string.digits + "_"
 
 
@@ -23,7 +23,7 @@ class Tokenizer:
     Parameters
     ----------
     lowercase : bool, default=True
-        Whether to write texts in lower case first.
+        Whether to convert texts to lower case first.
     token_pattern : str, default=r"\w+"
         Regular expression of a word, with at most one group, which is then the word.
 
@@ -61,7 +61,7 @@ class Tokenizer:
 
 
 def runs_of_words(words: Sequence[str], n: int) -> list[str]:
-    """Return each word, followed by the runs of 2 to n words that it ends.
+    """Return each word, followed by the runs of 2 to n words that end with it.
 
     >>> runs_of_words(["to", "be", "or"], 2)
     ['to', 'be', 'to be', 'or', 'be or']
@@ -88,7 +88,7 @@ class PythonVocabulary:
         self.words: list[str] = []
         self._candidates: dict[str, int] = {}
         self._columns = _Columns(self)
-        self._journal: _Journal | None = None  # how to take back what was learned since a mark
+        self._journal: _Journal | None = None  # what is needed to go back to a mark
         self._lock = threading.RLock()  # one thread may count ahead of the one that learns and saves
 
     @property
@@ -118,7 +118,7 @@ class PythonVocabulary:
         words = self.tokenizer.words(text if isinstance(text, str) else text.decode() for text in texts)
         if rules.n_grams == 1:
             return words
-        # What is left out does not stand between others.
+        # Words that are left out do not interrupt a run.
         kept = ([w for w in own if self._fits(w) and w not in rules.left_out] for own in words)
         return [runs_of_words(own, rules.n_grams) for own in kept]
 
@@ -130,7 +130,7 @@ class PythonVocabulary:
         of_tokens = np.fromiter(columns, np.int32, int(lengths.sum()))
         n_words, known = len(self.words), of_tokens >= 0
         rows = np.repeat(np.arange(len(words)), lengths)[known]
-        # Rows and columns in one number, so that sorting it sorts both.
+        # Row and column in one number: sorting it sorts by both.
         places, counts = np.unique(rows * max(n_words, 1) + of_tokens[known], return_counts=True)
         rows, found = np.divmod(places, max(n_words, 1))
         ends = np.cumsum(np.bincount(rows, minlength=len(words)))
@@ -161,19 +161,19 @@ class PythonVocabulary:
         return -1
 
     def load(self, words: Sequence[str], candidates: dict[str, int]) -> None:
-        """Take words and candidates of which none was left out, before anything is learned."""
+        """Load words and candidates, before anything is learned; none of them was left out."""
         self.words = list(words)
         self._candidates = dict(candidates)
-        # A word that is too long or too short, which was never learned, has a column and is never counted.
+        # A loaded word that is too long or too short has a column, but is never counted.
         columns = ((word, column) for column, word in enumerate(words))
         self._columns.update(
             (word, column) for word, column in columns if self.rules.n_grams > 1 or self._fits(word)
         )
 
-    # Taking back: a model that did not learn what was counted is not to know its words either.
+    # Going back: a model that did not learn what was counted must not know its words either.
 
     def mark(self) -> int:
-        """Remember how things are now."""
+        """Mark the present state."""
         with self._lock:
             before = self._journal
             number = 0 if before is None else before.number + 1
@@ -181,7 +181,7 @@ class PythonVocabulary:
             return number
 
     def forget(self, mark: int) -> None:
-        """Give up all marks before this one."""
+        """Forget all marks before this one."""
         journal = self._journal
         while journal is not None and journal.number > mark:
             journal = journal.before
@@ -189,7 +189,7 @@ class PythonVocabulary:
             journal.before = None
 
     def back_to(self, mark: int) -> None:
-        """Take back all that was learned since a mark; IndexError: there is no such mark."""
+        """Go back to a mark; raise IndexError if it does not exist."""
         with self._lock:
             for journal in self._journals(mark):
                 for word in self.words[journal.n_words :]:
@@ -204,7 +204,7 @@ class PythonVocabulary:
             journal.counts, journal.replaced = {}, False
 
     def at(self, mark: int | None = None) -> tuple[list[str], dict[str, int]]:
-        """Return words and candidates, as they are or were at a mark; IndexError: there is no such mark."""
+        """Return words and candidates of now or of a mark; raise IndexError if it does not exist."""
         with self._lock:
             candidates = dict(self._candidates)
             if mark is None:
@@ -217,7 +217,7 @@ class PythonVocabulary:
             return self.words[: journal.n_words], known
 
     def _journals(self, mark: int) -> list[_Journal]:
-        """Return the journals from the last one to that of a mark."""
+        """Return the journals from the last one back to that of a mark."""
         found, journal = [], self._journal
         while journal is not None:
             found.append(journal)
@@ -228,15 +228,15 @@ class PythonVocabulary:
 
 
 class _Journal:
-    """How to take back what a vocabulary has learned since a mark."""
+    """What is needed to take a vocabulary back to a mark."""
 
     def __init__(
         self, n_words: int, candidates: dict[str, int], number: int, before: _Journal | None
     ) -> None:
         self.n_words, self.candidates = n_words, candidates
         self.number, self.before = number, before
-        self.counts: dict[str, int] = {}  # of candidates that have changed, as they were; 0: was none
-        self.replaced = False  # all candidates have lost one, in a dict of their own
+        self.counts: dict[str, int] = {}  # of changed candidates, before; 0: was none
+        self.replaced = False  # all candidates have lost one count, in a new dict
 
     def note(self, word: str, count: int) -> None:
         """Note a candidate's count before it changes for the first time."""
@@ -245,11 +245,11 @@ class _Journal:
 
 
 class _Columns(dict[str, int]):
-    """Column of each word, -1 for one that is never to have any; others are met when they are looked up."""
+    """Column of each word, -1 for a word that never gets one; a lookup meets words that are not here."""
 
     def __init__(self, vocabulary: PythonVocabulary) -> None:
         super().__init__(dict.fromkeys(vocabulary.rules.left_out, -1))
-        if vocabulary.rules.min_length > 1:  # the most frequent words are of one letter: meet them never
+        if vocabulary.rules.min_length > 1:  # the most frequent words have one letter: skip them at once
             self.update(dict.fromkeys(ASCII_WORD, -1))
         self._vocabulary = vocabulary
 

@@ -1,7 +1,7 @@
 """A Gaussian margin tilted by a hinge loss: the twin of ``native/tilted.h``. [PA-3] [PA-4].
 
-The margin is f ~ N(m, s); the tilt is exp(−2c (L − f)₊ − 2c (f − U)₊). A classifier has the label's sign
-folded into f, L = ε and U = ∞; a regressor has L = y − ε and U = y + ε. The tilted density is a mixture of
+The margin is f ~ N(m, s); the tilt is exp(−2c (L − f)₊ − 2c (f − U)₊). For a classifier the label's sign is
+part of f, L = ε and U = ∞; a regressor has L = y − ε and U = y + ε. The tilted density is a mixture of
 normals, each cut to an interval. In the coordinate z ≥ 0 that starts at the cut and is scaled by √s, each
 piece is exp(−t z − z²/2), and all moments below are sums of positive terms: nothing cancels, and a margin of
 1e6 standard deviations keeps its digits.
@@ -81,7 +81,7 @@ def far_half_line(t: float) -> TiltedPiece:
 
 
 def half_line(t: float) -> TiltedPiece:
-    """Moments on [0, ∞); for t < 0 the log mass leaves out t²/2, its largest part, for callers to cancel."""
+    """Moments on [0, ∞); for t < 0 the log mass omits t²/2, its largest part, which callers cancel."""
     if t > 1.5:
         return far_half_line(t)
     half_square = 0.5 * t * t
@@ -123,14 +123,14 @@ def interval(t: float, width: float) -> TiltedPiece:
 
 
 def hinge(f: float, lower: float, upper: float) -> float:
-    """How far f lies outside [lower, upper]."""
+    """How far f lies outside of [lower, upper]."""
     return lower - f if f < lower else f - upper if f > upper else 0.0
 
 
 class Zone(NamedTuple):
     """The flat part [left, right] of the tilt in standard deviations from the mean, and from the origin.
 
-    The origin is the point of it that is nearest to the mean.
+    The origin is its point nearest to the mean.
     """
 
     left: float
@@ -163,13 +163,13 @@ def moments(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
     root = math.sqrt(s)
     b = 2 * c * root
     left, right, origin, to_left, to_right = zone_of(m, root, lower, upper)
-    # Where the tilt is too weak to pull the mean to the origin, the peak stays out there, the origin lower.
+    # If the tilt is too weak to pull the mean to the origin, the peak stays outside, above the origin.
     drop, top = 0.0, -0.5 * origin * origin
     missing = b - abs(origin)
     if missing < 0:
         drop, top = 0.5 * missing * missing, b * (0.5 * b - abs(origin))
 
-    # Of each piece: its log mass less `top`, where it starts, its direction from there, its moments.
+    # For each piece: its log mass minus `top`, its start, its direction from there, its moments.
     p = half_line(b - left)  # below L
     pieces = [(p.log_mass - (drop + 0.5 * to_left * (left + origin) if b > left else 0.0), to_left, -1.0, p)]
     if upper < INFINITY:
@@ -195,7 +195,7 @@ def moments(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
     for share, centre, (*_, p) in zip(shares, centres, pieces, strict=True):
         ratio += share * (p.variance + (centre - mean) * (centre - mean))
     # d log Z / d m: each side pulls with 2c, in proportion to the mass that lies there. The tilt is
-    # log-concave, so that a variance can grow by rounding only.
+    # log-concave, so only rounding can make a variance grow.
     above = shares[1] if upper < INFINITY else 0.0
     return Tilt(top + (largest + log(total) - LOG_SQRT_2PI), 2 * c * (shares[0] - above), min(ratio, 1.0))
 
@@ -205,7 +205,7 @@ def squared(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
 
     Examples
     --------
-    A miss of 1 is met half way by a likelihood as precise as the prior, and halves the variance:
+    A likelihood as precise as the prior goes half way to meet a miss of 1, and halves the variance:
 
     >>> squared(m=0.0, s=1.0, lower=1.0, upper=float("inf"), c=0.25)[1:]
     (0.5, 0.5)
@@ -221,7 +221,7 @@ def squared(m: float, s: float, lower: float, upper: float, c: float) -> Tilt:
 class Bound:
     """What the augmented mean field maximises, over u = (m′ − m)/√s and log r, r² = s′/s.
 
-    Kept are its gradient (u, r) and minus its Hessian (uu, ur, rr) at one point; it is strictly concave.
+    Holds its gradient (u, r) and minus its Hessian (uu, ur, rr) at one point. The bound is strictly concave.
     """
 
     def __init__(self, zone: Zone, k: float, u: float, x: float, r: float, two_sided: bool) -> None:
@@ -265,7 +265,7 @@ def mean_field(m: float, s: float, lower: float, upper: float, c: float) -> Tilt
     k = c * root
     zone = zone_of(m, root, lower, upper)
     two_sided = upper < INFINITY
-    # u, and x = u − origin on its own: each keeps its digits where it is small.
+    # u and x = u − origin separately: each keeps its digits when it is small.
     u, x, r = 0.0, -zone.origin, 1.0
     bound = Bound(zone, k, u, x, r, two_sided)
     for _ in range(100):
@@ -275,14 +275,14 @@ def mean_field(m: float, s: float, lower: float, upper: float, c: float) -> Tilt
         slope = bound.u * step_u + bound.r * step_r
         size = 4 / abs(step_r) if abs(step_r) > 4 else 1.0
         next_r = 0.0
-        while size > 1e-18:  # shorter, until the slope along the step has not turned round
+        while size > 1e-18:  # shorten the step until the slope along it keeps its sign
             next_r = r * exp(size * step_r)
             bound = Bound(zone, k, u + size * step_u, x + size * step_u, next_r, two_sided)
             if bound.u * step_u + bound.r * step_r >= -0.1 * slope:
                 break
             size *= 0.5
         u, x, r = u + size * step_u, x + size * step_u, next_r
-        if slope < 1e-13:  # in units of s′, and this step has squared it
+        if slope < 1e-13:  # in units of s′; this step has squared the error
             break
     v, below, above = r * r, zone.to_left - x, x - zone.to_right
     loss = k * reach(below, math.sqrt(below * below + v), v)

@@ -38,7 +38,7 @@ LabelIn = (
 
 
 class Body(BaseModel):
-    """What a client sends: nothing but what is described."""
+    """What a client sends; other fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,23 +47,23 @@ class PredictIn(Body):
     """Texts to predict."""
 
     texts: list[str] = Field(min_length=1)
-    top: int = Field(3, ge=0, le=10_000, description="How many of the most probable classes to name.")
+    top: int = Field(3, ge=0, le=10_000, description="How many of the most probable classes to return.")
 
 
 class PredictionOut(BaseModel):
     """What the model says of a text."""
 
-    id: str = Field(description="By which the text can be labelled later; see learn.")
+    id: str = Field(description="Names the text when it is labelled later; see learn.")
     label: str | float | list[str]
     uncertainty: float = Field(
-        description="Of one class: the probability that it is wrong. Of several: the probability that the "
-        "least certain of them is. Of a number: its standard deviation."
+        description="For one class: the probability that it is wrong. For several: the probability that the "
+        "least certain of them is wrong. For a number: its standard deviation."
     )
     probabilities: dict[str, float] | None = Field(description="The most probable classes, best first.")
 
 
 class PredictOut(BaseModel):
-    """What the model says of texts, in their order."""
+    """What the model says of texts, in order."""
 
     version: int = Field(description="Documents of the log that the model had learned.")
     predictions: list[PredictionOut]
@@ -73,7 +73,7 @@ class ExplainIn(Body):
     """A text whose decision is to be explained."""
 
     text: str
-    target: str | None = Field(None, description="A class; by default that which is predicted.")
+    target: str | None = Field(None, description="A class; by default the predicted one.")
 
 
 class LearnDocument(Body):
@@ -82,14 +82,14 @@ class LearnDocument(Body):
     text: str | None = None
     prediction: Id | None = Field(None, description="The id of an earlier prediction, instead of its text.")
     label: LabelIn
-    id: Id | None = Field(None, description="Of the client: what is sent again under it is learned once.")
+    id: Id | None = Field(None, description="Chosen by the client: the same id is learned once.")
 
 
 class LearnIn(Body):
     """Documents to learn."""
 
     documents: list[LearnDocument] = Field(min_length=1)
-    wait: bool = Field(False, description="Whether to answer only when the model has learned them.")
+    wait: bool = Field(False, description="Whether to wait with the answer until the model has learned them.")
 
 
 class EntryOut(BaseModel):
@@ -101,7 +101,7 @@ class EntryOut(BaseModel):
 
 
 class LearnOut(BaseModel):
-    """Documents that nothing can lose any more, and the version of the model now."""
+    """Documents that are safe on the disk, and the present version of the model."""
 
     version: int
     documents: list[EntryOut]
@@ -123,7 +123,7 @@ async def predict(request: Request) -> Response:
 
 @read.post("/explain")
 def explain(body: ExplainIn, request: Request) -> dict[str, Any]:
-    """Say which topics and words carried the decision on a text."""
+    """Explain the decision on a text by topics and words."""
     shared = context(request)
     shared.require_texts([body.text])
     published = shared.service.published
@@ -148,7 +148,7 @@ def _topics(published: Published, words: int) -> list[dict[str, Any]]:
 
 @learning.post("/learn")
 async def learn(body: LearnIn, request: Request) -> LearnOut:
-    """Learn documents: the answer says that they are on the disk.
+    """Learn documents; the answer comes when they are on the disk.
 
     A document is a text, or the id of an earlier prediction, with its label. All of a request are learned, or
     none.
@@ -172,7 +172,7 @@ async def learn(body: LearnIn, request: Request) -> LearnOut:
 
 
 def _documents(shared: Context, given: list[LearnDocument], texts: Mapping[str, str]) -> list[Labelled]:
-    """Return documents with their texts, those of predictions by their ids."""
+    """Return documents with their texts; those of predictions are found by id."""
     documents = []
     for place, one in enumerate(given):
         text = one.text
@@ -198,13 +198,13 @@ def _documents(shared: Context, given: list[LearnDocument], texts: Mapping[str, 
 
 
 class SessionIn(Body):
-    """A token, for which a browser gets a session."""
+    """A token, which a browser exchanges for a session."""
 
     token: str = Field(max_length=1000)
 
 
 class SessionOut(BaseModel):
-    """Who has the session, and what to send as X-CSRF-Token with each change."""
+    """Whose session it is, and the value of X-CSRF-Token that each change needs."""
 
     name: str
     role: str
@@ -213,7 +213,7 @@ class SessionOut(BaseModel):
 
 @anyone.get("/session")
 async def session(request: Request) -> SessionOut:
-    """Say who asks: by a session, or everybody where there are no tokens."""
+    """Say who asks: the owner of a session, or everybody if there are no tokens."""
     principal = who(request)
     if principal is None:
         raise HTTPException(401, "there is no session; begin one with a token")
@@ -227,7 +227,7 @@ async def session(request: Request) -> SessionOut:
 
 @anyone.post("/session")
 async def begin_session(body: SessionIn, request: Request, response: Response) -> SessionOut:
-    """Begin a session of the page, by a token."""
+    """Begin a session of the page with a token."""
     shared = context(request)
     principal = who(request) if shared.tokens is None else shared.tokens.find(body.token)
     if principal is None:

@@ -1,7 +1,8 @@
 """The application: all routes, behind the guard.
 
-A module with further routes has an `APIRouter`, and a line in `ROUTERS`. Its routes get what they need by
-`bayespa.serve.context`, and say by `require` who may call them. ``/`` and paths under ``/static/`` are open.
+A module with routes has an `APIRouter`, and a place in `ROUTERS`. Its routes get what they need from
+`bayespa.serve.context`, and declare with `require` who may call them. ``/`` and paths under ``/static/``
+are open.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ def create_app(
     ----------
     service : Service
     tokens : Tokens, optional
-        Without any, everybody who reaches the service may do everything.
+        Without tokens, everybody who reaches the service may do everything.
     limits : Limits, optional
     threads : int
         Threads that predict.
     log_texts : bool
-        Whether the log of changes has the texts, too.
+        Whether the log of changes contains texts.
     feed : BrokerFeed, optional
-        What feeds the service from a broker; it is told of by metrics and health.
+        Feeds the service from a broker; metrics and health report it.
     """
     limits = limits or Limits()
     metrics = Metrics(service)
@@ -104,7 +105,7 @@ def create_app(
 
 @plain.get("/health")
 async def health(request: Request, response: Response) -> dict[str, Any]:
-    """Say whether the service answers and learns, and reads, if it has a stream to read."""
+    """Say whether the service answers and learns, and whether it still reads its stream, if it has one."""
     shared = context(request)
     works = {"learning": shared.service.failure is None}
     if shared.feed is not None:
@@ -126,7 +127,7 @@ def openapi(request: Request) -> JSONResponse:
     return JSONResponse(request.app.openapi())
 
 
-# Errors: what is wrong and where, without what was sent
+# Errors say what is wrong and where; they never repeat what was sent
 
 
 def _problem(status: int, detail: Any, headers: Any = None) -> JSONResponse:

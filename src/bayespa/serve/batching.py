@@ -1,4 +1,4 @@
-"""Predictions of many requests in one call: while some are computed, those that come wait and go together."""
+"""Batches predictions: requests that come while others are computed wait, and share the next call."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from bayespa.serve.service import Busy, Predicted
 from bayespa.text.predictor import Answers
 
-_AT_ONCE = 256  # texts of a call, unless a request has more
-_SECOND = 64  # texts that wait, from which on another thread is worth it
+_AT_ONCE = 256  # texts per call, unless one request has more
+_SECOND = 64  # waiting texts from which on another thread pays off
 
 
 class _Request(NamedTuple):
@@ -21,7 +21,7 @@ class _Request(NamedTuple):
 
 
 class Batcher:
-    """Gathers requests of one event loop.
+    """Gathers the requests of one event loop.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Batcher:
         Called with the texts of some requests, in another thread.
     threads : int
     most_waiting : int
-        Texts that may wait; more raise `Busy`.
+        How many texts may wait; more raise `Busy`.
     """
 
     def __init__(self, predict: Callable[[list[str]], Predicted], threads: int, most_waiting: int) -> None:
@@ -53,7 +53,7 @@ class Batcher:
         self._pool.shutdown()
 
     def _go_on(self) -> None:
-        """Start a call, unless there are enough for what waits."""
+        """Start a call, unless enough of them run for the texts that wait."""
         if not self._waiting or self._running >= (self._threads if self._n_waiting >= _SECOND else 1):
             return
         requests: list[_Request] = []

@@ -22,7 +22,7 @@ from bayespa.serve.service import Service
 
 @dataclass(frozen=True)
 class Context:
-    """All that routes need, as ``request.app.state.context``."""
+    """Everything that routes need, as ``request.app.state.context``."""
 
     service: Service
     batcher: Batcher
@@ -32,7 +32,7 @@ class Context:
     sessions: Sessions
     watch: StreamWatch
     reviews: Reviews
-    log_texts: bool  # whether the log of changes has them
+    log_texts: bool  # whether the log of changes contains texts
     feed: BrokerFeed | None
 
     def require_texts(self, texts: Sequence[str]) -> None:
@@ -45,25 +45,25 @@ class Context:
                 raise HTTPException(413, what)
 
     def audit(self, principal: Principal | None, event: str, texts: Sequence[str] = (), **what: Any) -> None:
-        """Log a change: who has made it, and what it is; texts only if that was asked for."""
+        """Log a change: who made it and what it is; texts only with `log_texts`."""
         named = {"event": event, "who": None if principal is None else principal.name, **what}
         AUDIT.info(json.dumps({**named, "texts": list(texts)} if self.log_texts else named))
 
 
 def context(request: Request) -> Context:
-    """Return what routes share."""
+    """Return the context of the application."""
     found: Context = request.app.state.context
     return found
 
 
 def who(request: Request) -> Principal | None:
-    """Return who asks; None: somebody without a token, where none is needed."""
+    """Return who asks, or None for a client without a token where none is needed."""
     principal: Principal | None = request.state.principal
     return principal
 
 
 def require(role: Role) -> Any:
-    """Return the dependency of a route that only this role may call, or one that may more."""
+    """Return the dependency of a route that needs this role, or a higher one."""
 
     async def check(request: Request) -> None:
         principal = who(request)
@@ -79,7 +79,7 @@ def body_of(model: type[BaseModel]) -> dict[str, Any]:
     parts = schema.pop("$defs", {})
 
     def whole(value: Any) -> Any:
-        """Put the parts where they are referred to: a reference would be sought in the whole description."""
+        """Put each part where it is used: OpenAPI looks up references in the whole description."""
         if isinstance(value, list):
             return [whole(item) for item in value]
         if not isinstance(value, dict):

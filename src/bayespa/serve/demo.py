@@ -2,9 +2,9 @@
 
     python -m bayespa.serve.demo
 
-A model has learned the first 300 abstracts. The others are predicted in the order of time, some of them at
-once and then two a second. For a third of them the label becomes known 30 documents later; the others wait
-for somebody to review them. What was learned is kept in ``serve-output``, to go on from next time.
+A model has learned the first 300 abstracts. The service predicts the others in the order of their dates, some
+of them at once, then two per second. For a third of them the label becomes known 30 documents later; the
+others wait for a review. The model stays in ``serve-output``; the next start continues with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GIVEN = 3  # the label of one in so many is
 
 
 class Abstracts:
-    """The abstracts, in the order of time."""
+    """The abstracts, in the order of their dates."""
 
     def __init__(self) -> None:
         sample = load_arxiv_sample()
@@ -43,7 +43,7 @@ class Abstracts:
 
 
 def simulate(service: Service, papers: Abstracts, ended: threading.Event, seconds: float) -> None:
-    """Predict abstracts one after the other, and say some labels late, until `ended` is set."""
+    """Predict one abstract after the other, and give some labels late, until `ended` is set."""
     first = LABELLED + service.store.arrived
     ids: dict[int, str] = {}
     for n in range(first, len(papers.texts)):
@@ -56,15 +56,15 @@ def simulate(service: Service, papers: Abstracts, ended: threading.Event, second
 
 
 @click.command(help="Serve arXiv abstracts that arrive as a stream, with the page to review them.")
-@click.option("--port", default=8000, show_default=True, help="Of this machine.")
+@click.option("--port", default=8000, show_default=True, help="Port to listen on.")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default="serve-output",
     show_default=True,
-    help="Where the model is kept.",
+    help="Folder of the model.",
 )
-@click.option("--seconds", default=0.5, show_default=True, help="Between two abstracts.")
+@click.option("--seconds", default=0.5, show_default=True, help="Time between two abstracts.")
 def main(port: int, output: Path, seconds: float) -> None:
     """Serve, until Ctrl-C."""
     papers, path = Abstracts(), output / "model.bayespa"

@@ -2,11 +2,11 @@
 
 Each loss is ranked among those before it. Without drift the losses are exchangeable, so ranks (with ties
 broken at random) are independent and uniform, whatever the distribution of losses: p_t is the share of
-losses that are larger. A bet f(p) = 1 + b (1 - 2p) wins where losses grow, and has mean 1 otherwise. What is
-won is added up as Shiryaev and Roberts do, R_t = f(p_t) (R_{t-1} + 1). Without drift E R_t = t, and by the
-maximal inequality for submartingales P(R reaches c within n documents) <= n / c.
+losses that are larger. A bet f(p) = 1 + b (1 - 2p) wins where losses grow, and has mean 1 otherwise. The
+winnings add up as in the statistic of Shiryaev and Roberts, R_t = f(p_t) (R_{t-1} + 1). Without drift
+E R_t = t, and by the maximal inequality for submartingales P(R reaches c within n documents) <= n / c.
 
-An old past says little about a model that has learned since. So there are two references, each restarted
+Old losses say little about a model that has learned since. So there are two references, each restarted
 every 2 * `span` documents, one `span` after the other. With c = 2 / `rate` for each, the probability of a
 false alarm within n documents is at most n * `rate`. Bets are one-sided: a model that gets better loses them.
 """
@@ -22,19 +22,19 @@ from numpy.typing import NDArray
 from bayespa.checks import require_number
 from bayespa.native.random import uniform
 
-BINS = 256  # losses are rounded to so many values, so that memory does not grow
+BINS = 256  # losses are rounded to so many values, to bound the memory
 BETS = np.array([0.25, 0.5, 1.0])  # from small drifts to large ones
 
 
 @dataclass
 class Reference:
-    """Losses since a restart, and the evidence that they have grown."""
+    """Losses since a restart, and the evidence that they grow."""
 
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BINS, np.int64))
     evidence: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(BETS)))
 
     def add(self, place: int, tie: float) -> float:
-        """Add a loss, whose ties with others `tie` in (0, 1) breaks; return the evidence."""
+        """Add a loss and return the evidence; `tie` in (0, 1) breaks ties with other losses."""
         self.counts[place] += 1
         above = int(self.counts[place + 1 :].sum())
         p = (above + tie * int(self.counts[place])) / int(self.counts.sum())
@@ -43,7 +43,7 @@ class Reference:
 
 
 class Drift:
-    """Raises an alarm where losses grow.
+    """Raises an alarm when losses grow.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class Drift:
     span : int, default=1000
         Documents between two restarts.
     key : int, default=0
-        Of the random numbers that break ties.
+        Key of the random numbers that break ties.
 
     Attributes
     ----------
     n : int
-        Losses so far.
+        Number of losses so far.
     alarms : list of int
-        After how many losses there was an alarm; each starts anew.
+        Number of losses at each alarm; an alarm restarts the test.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Drift:
         self.n = 0
         self.alarms: list[int] = []
         self._references = [Reference(), Reference()]
-        self._started = [0, -span]  # when each restarts next is 2 * span later
+        self._started = [0, -span]  # each restarts 2 * span later
         self.evidence = 0.0
 
     @property
@@ -104,7 +104,7 @@ class Drift:
         return True
 
     def to_state(self) -> dict[str, Any]:
-        """Return plain data for `from_state`."""
+        """Return plain data, which `from_state` restores."""
         return {
             "rate": self.rate,
             "span": self.span,
@@ -118,7 +118,7 @@ class Drift:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Drift:
-        """Make the one that `to_state` described."""
+        """Restore what `to_state` returned."""
         drift = cls(state["rate"], state["span"], state["key"])
         drift.n, drift.evidence = state["n"], state["evidence"]
         drift.alarms, drift._started = list(state["alarms"]), list(state["started"])

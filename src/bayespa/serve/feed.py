@@ -1,8 +1,9 @@
-"""Documents of a broker's stream: a service predicts and learns them as they come.
+"""Lets a service predict and learn the documents of a broker's stream as they come.
 
 A document that has a label is learned under its id; the log has its offset. One without a label is predicted,
-and waits for its label as every other prediction does. How far the stream was read is kept when all before it
-is in the log, or was predicted. A service that was killed reads some messages again, whose ids it knows.
+and waits for its label as every other prediction does. The position in the stream is saved
+once every message before it is in the log or was predicted. A service that was killed reads some messages
+again, and recognises their ids.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _LOGGER = logging.getLogger("bayespa.serve")
-_PAUSE = 5.0  # seconds, after which a broker that does not answer is tried again
-_TOP = 3  # of the most probable classes, which predictions name
-_NAMED = 20  # messages that cannot be learned, which are named one by one
+_PAUSE = 5.0  # seconds until a broker that does not answer is tried again
+_TOP = 3  # the most probable classes are part of a prediction
+_NAMED = 20  # messages that cannot be learned are reported, one by one
 
 
 class BrokerFeed:
@@ -38,20 +39,20 @@ class BrokerFeed:
     Parameters
     ----------
     service : Service
-        That has started.
+        One that has started.
     url : str
-        Of the stream, see `bayespa.sources.open_source`.
+        URL of the stream, see `bayespa.sources.open_source`.
     fields : Fields
         Which fields of a message mean what.
     begin : {"saved", "first", "last"}
-        Where to begin; "saved" is behind what the service has read.
+        Where to begin; "saved" continues after the last message that the service has read.
     predictions : str, optional
-        URL of a stream to which a line of JSON goes for each document before it is learned.
+        URL of a stream that gets a line of JSON for each document: its prediction before it is learned.
 
     Attributes
     ----------
     failure : BaseException or None
-        Why nothing is read any more.
+        Why reading has stopped.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class BrokerFeed:
         self._thread = threading.Thread(target=self._read_all, name="bayespa-feed", daemon=True)
 
     def __enter__(self) -> Self:
-        self._join()  # what is wrong with the addresses is told at once
+        self._join()  # wrong addresses raise at once
         self._thread.start()
         return self
 
@@ -89,7 +90,7 @@ class BrokerFeed:
             Gauge(f"bayespa_stream_{name}", what, registry=registry).set_function(value)
 
     def _join(self) -> None:
-        """Connect, and go to where reading goes on."""
+        """Connect, and move to the position where reading continues."""
         try:
             self._source = self._stack.enter_context(open_source(self._url))
             sink = None if self._predictions is None else open_sink(self._predictions)
@@ -123,7 +124,7 @@ class BrokerFeed:
                 pass
 
     def _read(self) -> None:
-        """Take the next messages, if there are any: predict them, learn them, and keep how far that is."""
+        """Read the next messages, if any; predict and learn them, and save the position."""
         messages = self._source.read(POLL)
         if not messages:
             return
@@ -151,7 +152,7 @@ class BrokerFeed:
                 self._sink.send(one["id"], line)
 
     def _learn(self, documents: Sequence[Labelled]) -> None:
-        """Let the service learn documents, when it has room for them, but for those that it refuses."""
+        """Let the service learn documents as soon as it has room, except those that it refuses."""
         while not self._ended.is_set():
             try:
                 self._service.learn(documents).result()

@@ -31,8 +31,8 @@ OPEN = (
     "/v2/health/ready",
     "/api/v1/session",
     "/",
-)  # for those without a token,
-OPEN_FOLDER = "/static/"  # and the files of the page
+)  # paths that need no token
+OPEN_FOLDER = "/static/"  # neither do the files of the page
 _CHANGES = ("POST", "PUT", "PATCH", "DELETE")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _PASSED_ON = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
@@ -45,17 +45,17 @@ class Limits:
     Attributes
     ----------
     body : int
-        Bytes of a request.
+        Bytes per request.
     bodies : int
-        Bytes of all requests at once.
+        Bytes of all requests in memory.
     texts : int
-        Texts of a request.
+        Texts per request.
     text : int
-        Characters of a text.
+        Characters per text.
     rate : float
-        Requests a second of a client: of a token, or of an address where there are no tokens.
+        Requests per second of a client: a token, or an address if there are no tokens.
     seconds : float
-        For a request to arrive, and for its answer to be made.
+        Time for a request to arrive, and for its answer.
     waiting : int
         Texts that may wait for a prediction.
     """
@@ -83,15 +83,16 @@ class Guard:
     Parameters
     ----------
     app : ASGI application
-        Finds who asks in ``scope["state"]["principal"]``, or None where nobody needs to say it.
+        Finds who asks in ``scope["state"]["principal"]``: None for a client without a token on an open path.
     tokens : Tokens, optional
-        Without any everybody may do everything: for a service that only this machine can reach.
+        Without tokens everybody may do everything: for a service that only this machine can reach.
     sessions : Sessions
     limits : Limits
     metrics : Metrics
     quick : mapping of str to callable
-        Paths to which most requests go, with a short way: called with the body of a request that may read, it
-        returns the body of the answer. Where it raises, the application tells what is wrong.
+        Fast functions for the busiest paths. Each gets the body of a request that has permission to read, and
+        returns the body of the answer. If it raises, the application handles the request and reports the
+        error.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class Guard:
                 self._log(scope, principal, status, seconds)
 
     async def _answered(self, scope: Scope, body: bytes, respond: Send) -> bool:
-        """Answer by the short way, if there is one and nothing is wrong."""
+        """Answer with the fast function, if the path has one and it succeeds."""
         quick = self._quick.get(scope["path"]) if scope["method"] == "POST" else None
         if quick is None:
             return False
@@ -175,7 +176,7 @@ class Guard:
     # Who, and how often
 
     def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> Principal | None:
-        """Return who asks; None: somebody, for something that is open to all."""
+        """Return who asks, or None for a client without a token on an open path."""
         path, address = scope["path"], (scope.get("client") or ("unknown", 0))[0]
         if self._tokens is None:
             self._require_local(headers)
@@ -192,13 +193,13 @@ class Guard:
         return principal
 
     def _require_local(self, headers: dict[bytes, bytes]) -> None:
-        """Refuse what a browser was led to send here by the name of another machine."""
+        """Refuse other host names, so that a site cannot reach the service by pointing its name here."""
         host = headers.get(b"host", b"localhost").decode("latin-1")
         if host.rpartition(":")[0] not in _LOCAL and host not in _LOCAL:
             raise _Answer(403, "without tokens the service answers to localhost alone; see --tokens")
 
     def _require_own_page(self, method: str, headers: dict[bytes, bytes]) -> None:
-        """Refuse changes that the page of another site asks for."""
+        """Refuse changes that another site's page requests."""
         if method not in _CHANGES:
             return
         origin, host = headers.get(b"origin"), headers.get(b"host", b"")
@@ -236,7 +237,7 @@ class Guard:
     # What is sent
 
     async def _body(self, method: str, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """Return the body, if it is not too large and not too slow."""
+        """Return the body, unless it is too large."""
         if method not in _CHANGES:
             return b""
         length = headers.get(b"content-length", b"0")
@@ -278,7 +279,7 @@ class Guard:
 
 
 class _Deadline:
-    """Ends the task that is in this block after so many seconds, by a TimeoutError."""
+    """Cancels the task of this block after so many seconds, with a TimeoutError."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._expired = seconds, False
@@ -295,7 +296,7 @@ class _Deadline:
         return self
 
     def met(self) -> None:
-        """Let the task go on as long as it wants to."""
+        """Lift the deadline."""
         self._timer.cancel()
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -305,7 +306,7 @@ class _Deadline:
 
 
 def session_cookie(headers: dict[bytes, bytes]) -> str:
-    """Return the cookie of a session of the page, or an empty text."""
+    """Return the cookie of a session of the page, or an empty string."""
     try:
         found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
     except CookieError:
@@ -318,7 +319,7 @@ def _too_many(what: str, seconds: float) -> _Answer:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return what hands over the body, and then whether the client has gone."""
+    """Return a `receive` that hands over the body, and then reports when the client has gone."""
     sent = False
 
     async def replay() -> Message:
@@ -332,7 +333,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def problem(detail: str | list[dict[str, str]]) -> dict[str, Any]:
-    """Return the body of an error; its text ``error`` is what the Open Inference Protocol has."""
+    """Return the body of an error; the Open Inference Protocol prescribes its field ``error``."""
     return {"error": detail if isinstance(detail, str) else json.dumps(detail), "detail": detail}
 
 

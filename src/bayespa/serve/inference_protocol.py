@@ -1,9 +1,9 @@
 """The Open Inference Protocol, version 2, with the binary tensors that Triton's clients send.
 
-There is one input, ``text`` (BYTES, any number of texts). The outputs are ``id`` and ``label`` (BYTES), and
-``uncertainty`` (FP64), one a text; of classes also ``probabilities`` (FP64, texts by classes) and ``classes``
-(BYTES), to which its columns belong. A label of several classes is a JSON list. The version of the model is
-``model_version``.
+There is one input, ``text`` (BYTES, any number of texts). The outputs are ``id`` and ``label`` (BYTES) and
+``uncertainty`` (FP64), with one value per text. A model of classes also has ``probabilities`` (FP64, texts by
+classes) and ``classes`` (BYTES), which names the columns. A label of several classes is a JSON list.
+``model_version`` is the version of the model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LENGTH = "inference-header-content-length"
 
 
 class Tensor(BaseModel):
-    """A tensor; its data are in `data`, or behind the JSON part of the body."""
+    """A tensor; its data are in `data`, or after the JSON part of the body."""
 
     name: str = Field(max_length=200)
     shape: list[int] = Field(max_length=8)
@@ -40,7 +40,7 @@ class Tensor(BaseModel):
 
 
 class RequestedTensor(BaseModel):
-    """An output that is asked for."""
+    """An output that the client requests."""
 
     name: str = Field(max_length=200)
     parameters: dict[str, Any] = {}
@@ -58,7 +58,7 @@ class InferIn(BaseModel):
 @plain.get("/health/live")
 @plain.get("/health/ready")
 async def health() -> dict[str, Any]:
-    """Say that the service is there, and answers."""
+    """Say that the service is running."""
     return {}
 
 
@@ -87,7 +87,7 @@ async def model(name: str, request: Request) -> dict[str, Any]:
 
 @router.get("/models/{name}/ready")
 async def ready(name: str, request: Request) -> dict[str, Any]:
-    """Say whether the model answers."""
+    """Say that the model answers."""
     _of(name, request)
     return {}
 
@@ -127,7 +127,7 @@ async def infer(name: str, request: Request) -> Response:
 
 
 def _of(name: str, request: Request) -> Context:
-    """Return what routes share, if this is the model's name."""
+    """Return the context of the application, if this is the model's name."""
     shared = context(request)
     if name != shared.service.path.stem:
         raise HTTPException(404, f"there is no such model; this one is {shared.service.path.stem!r}")
@@ -163,7 +163,7 @@ def _decoded(piece: bytes) -> str:
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
-    """Yield texts, each of which has its length before it, in four bytes."""
+    """Yield texts; each follows its length, which takes four bytes."""
     at = 0
     while at < len(data):
         if at + 4 > len(data):

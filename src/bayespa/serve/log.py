@@ -1,4 +1,4 @@
-"""A write-ahead log of documents to learn: what it holds is never lost, and says where mini-batches end.
+"""A write-ahead log of documents to learn: it loses nothing, and says where mini-batches end.
 
 The log is a folder of JSONL files, ``ID-000000000001.jsonl`` and so on, named by their first record. A record
 is a line::
@@ -7,7 +7,7 @@ is a line::
 
 `seq` counts records. `batch` is the number of the first record of their mini-batch: records that share it are
 learned together. So the log alone decides what is learned, whenever it is read. A document of a broker's
-stream has its `offset`, too. The checksum is of all bytes before ``,"crc32"``. Other programs can read the
+stream has its `offset`, too. The checksum covers all bytes before ``,"crc32"``. Other programs can read the
 lines, such as ``bayespa update --text text --label label``.
 """
 
@@ -60,7 +60,7 @@ class Record(NamedTuple):
 
     @classmethod
     def from_line(cls, line: bytes) -> Record | None:
-        """Return the record of a line; None if it is not whole."""
+        """Return the record of a line, or None if the line is damaged."""
         body, end = line[:-_CHECKSUM_BYTES], _CHECKSUM.fullmatch(line[-_CHECKSUM_BYTES:])
         if end is None or zlib.crc32(body) != int(end[1], 16):
             return None
@@ -72,21 +72,21 @@ class Record(NamedTuple):
 
 
 class Log:
-    """Records in a folder, which only grow at the end.
+    """Records in a folder; new ones go to the end.
 
     Parameters
     ----------
     folder : Path
-        Is made if it is not there.
+        Created if it does not exist.
     segment_bytes : int
-        Size from which on a file is followed by another.
+        Size at which a file is full and the next one begins.
 
     Attributes
     ----------
     id : str
-        Tells this log from others.
+        Identifies this log.
     next_seq : int
-        Of the next record.
+        Number of the next record.
 
     Examples
     --------
@@ -117,11 +117,11 @@ class Log:
 
     @property
     def first_seq(self) -> int:
-        """Of the first record that was not trimmed."""
+        """Number of the first record that was not trimmed."""
         return _first(self._segments()[0])
 
     def append(self, records: Sequence[Record]) -> None:
-        """Write records; when this returns they are on the disk, all of them."""
+        """Write records; when this returns, all of them are on the disk."""
         data = memoryview(b"".join([record.to_line() for record in records]))
         size = os.fstat(self._file.fileno()).st_size
         try:
@@ -129,7 +129,7 @@ class Log:
                 data = data[self._file.write(data) or 0 :]
             os.fsync(self._file.fileno())
         except OSError:
-            os.ftruncate(self._file.fileno(), size)  # a full disk: nothing of them is there
+            os.ftruncate(self._file.fileno(), size)  # a full disk: keep none of them
             raise
         self.next_seq = records[-1].seq + 1
         if os.fstat(self._file.fileno()).st_size >= self._segment_bytes:
@@ -164,7 +164,7 @@ class Log:
             raise LogError(f"records after {after} are missing from {self._folder}; restore them from a copy")
 
     def trim(self, learned: int) -> None:
-        """Remove files all of whose records are learned, and in a snapshot; the last one stays."""
+        """Remove files whose records the saved model has all learned; the last file stays."""
         segments = self._segments()
         for path, following in pairwise(segments):
             if _first(following) <= learned + 1:
@@ -188,7 +188,7 @@ class Log:
         return path
 
     def _cut_tail(self, path: Path) -> None:
-        """Find the end, and cut off what a killed process has left behind it: nobody was told of it."""
+        """Find the end, and cut off what a killed process left unfinished: it was never acknowledged."""
         end = 0
         with open(path, "r+b") as file:
             for line in file:

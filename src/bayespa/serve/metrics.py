@@ -1,4 +1,4 @@
-"""What Prometheus is told: rates, latencies, how right the model is, and what waits."""
+"""Metrics for Prometheus: rates, latencies, accuracy of the model, and documents that wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Metrics:
     Attributes
     ----------
     registry : CollectorRegistry
-        Takes further metrics.
+        Accepts further metrics.
     """
 
     def __init__(self, service: Service) -> None:
@@ -63,7 +63,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all of them in Prometheus's format."""
+        """Return all metrics in Prometheus's format."""
         scores = self._service.progress.scores
         measures = {} if scores is None else scores.summary()
         probable = {} if self._probable is None else self._probable.summary()

@@ -1,4 +1,4 @@
-"""How a stream goes: accuracy with its interval, calibration, labels and topics over time, and drift.
+"""How a stream develops: accuracy with its interval, calibration, labels and topics over time, and drift.
 
 Predictions are judged when their labels become known, by what was said before they were learned. A label is
 given with a document, or reviewed for a document that was drawn at random. Documents that were chosen for
@@ -29,14 +29,14 @@ from bayespa.text.targets import names_of
 from bayespa.topics.relevance import CONTRAST
 
 Classes = str | tuple[str, ...]  # a label: one class, or several
-MOST = 64  # points; when there are more, neighbours become one
-FIRST = 50  # documents of a point at first
+MOST = 64  # points; if there are more, neighbours are joined
+FIRST = 50  # documents per point at first
 BINS = 10  # of calibration
 Z = 1.959963984540054  # a normal variable is within ± Z with probability 0.95
 
 
 def interval(right: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share, of which `right` of n are known.
+    """Return Wilson's 95 % interval of a share that was `right` / n in a sample.
 
     >>> low, high = interval(80, 100)
     >>> round(low, 3), round(high, 3), interval(0, 0)
@@ -51,7 +51,7 @@ def interval(right: int, n: int) -> tuple[float, float]:
 
 
 def chance(probabilities: Mapping[str, float], label: Classes) -> float:
-    """Return the probability of a label; one of several classes has all of them, and no other.
+    """Return the probability of a label; a label of several classes means all of these and no other.
 
     >>> chance({"a": 0.9, "b": 0.1}, "a"), chance({"a": 0.5, "b": 0.25}, ("a",)), chance({"a": 0.9}, "new")
     (0.9, 0.375, 0.0)
@@ -66,7 +66,7 @@ def chance(probabilities: Mapping[str, float], label: Classes) -> float:
 
 @dataclass
 class Judged:
-    """Predictions that were judged, and those right."""
+    """How many predictions were judged, and how many of them were right."""
 
     n: int = 0
     right: int = 0
@@ -77,7 +77,7 @@ class Judged:
         self.right += right
 
     def summary(self) -> dict[str, Any]:
-        """Return the share that is right, with its interval; null where nothing was judged."""
+        """Return the share that is right, with its interval; None if nothing was judged."""
         low, high = interval(self.right, self.n)
         value = self.right / self.n if self.n else None
         return {"n": self.n, "right": self.right, "value": value, "low": low, "high": high}
@@ -85,13 +85,13 @@ class Judged:
 
 @dataclass
 class StreamPoint:
-    """What is known of some documents in a row."""
+    """What is known of some consecutive documents."""
 
     first: int  # documents before them
     documents: int = 0
     judged: Judged = field(default_factory=Judged)
     labels: Counter[str] = field(default_factory=Counter)  # as predicted
-    topics: Mapping[str, float] = field(default_factory=dict)  # before them: words that each has learned
+    topics: Mapping[str, float] = field(default_factory=dict)  # before them: words learned by each topic
 
     def join(self, after: StreamPoint) -> None:
         """Add the documents that follow."""
@@ -111,14 +111,14 @@ class StreamPoint:
 
 
 class Monitor:
-    """Watches predictions and what becomes known of them; memory does not grow with the stream.
+    """Watches predictions, and judges them when labels become known; memory does not grow.
 
     Several threads may call.
 
     Parameters
     ----------
     rate : float, default=1e-4
-        Of false alarms, see `bayespa.serve.drift.Drift`.
+        Rate of false alarms, see `bayespa.serve.drift.Drift`.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Monitor:
         self._bins = np.zeros((3, BINS))  # predictions, the sum of their confidences, those right
 
     def predicted(self, labels: Sequence[Classes], topics: Callable[[], Mapping[str, float]] = dict) -> None:
-        """Count predictions; now and then `topics` is asked how many words each topic has learned."""
+        """Count predictions; `topics` returns how many words each topic has learned."""
         if not labels:
             return
         with self._lock:
@@ -155,7 +155,7 @@ class Monitor:
             self.documents += len(labels)
 
     def _begin(self, topics: Callable[[], Mapping[str, float]]) -> None:
-        """Begin a point, if the last one has all its documents."""
+        """Begin a new point, if the last one is complete."""
         if self.points and self.points[-1].documents < self._stride:
             return
         if len(self.points) == MOST:
@@ -170,7 +170,7 @@ class Monitor:
     def judged(
         self, probabilities: Mapping[str, float], said: Classes, label: Classes, *, given: bool
     ) -> None:
-        """Count a label, given or reviewed, and what was said of its document before it was learned."""
+        """Judge the prediction of a document by its label, given or reviewed."""
         right = set(names_of(said)) == set(names_of(label))
         confidence, loss = chance(probabilities, said), 1.0 - chance(probabilities, label)
         with self._lock:
@@ -184,7 +184,7 @@ class Monitor:
                 self.alarms.append(self.documents)
 
     def summary(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return everything as plain data."""
         with self._lock:
             return self._summary()
 
@@ -219,7 +219,7 @@ class Monitor:
         }
 
     def to_state(self) -> dict[str, Any]:
-        """Return plain data for `from_state`."""
+        """Return plain data, which `from_state` restores."""
         with self._lock:
             return self._state()
 
@@ -240,7 +240,7 @@ class Monitor:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Monitor:
-        """Make the monitor that `to_state` described."""
+        """Restore the monitor that `to_state` returned."""
         monitor = cls()
         monitor.documents = state["documents"]
         monitor.given = Judged(*state["given"])
@@ -255,16 +255,16 @@ class Monitor:
 
 
 _TABLE = "CREATE TABLE IF NOT EXISTS monitor (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL)"
-_EVERY = 2.0  # seconds after which what was watched is kept
+_EVERY = 2.0  # seconds between two times that the monitor is saved
 
 
 class StreamWatch:
-    """Lets a monitor watch a service, and keeps it in the service's store; a kill loses its last seconds.
+    """Lets a monitor watch a service, and saves it in the service's store; a kill loses the last seconds.
 
     Parameters
     ----------
     service : Service
-        That has started.
+        One that has started.
     """
 
     def __init__(self, service: Service) -> None:
@@ -305,7 +305,7 @@ class StreamWatch:
         self.monitor.predicted(labels, lambda: topic_sizes(self._service.published.model))
 
     def keep(self) -> None:
-        """Write what was watched to the store."""
+        """Save the monitor in the store."""
         with self._service.store.transaction() as connection:
             self._write(connection)
 
@@ -319,7 +319,7 @@ class StreamWatch:
         connection.execute("INSERT OR REPLACE INTO monitor VALUES (1, ?)", (state,))
 
     def summary(self) -> dict[str, Any]:
-        """Return what was watched, with words of the topics."""
+        """Return the summary of the monitor, with words of the topics."""
         found, model = self.monitor.summary(), self._service.published.model
         words: dict[str, list[str]] = {}
         if model.has_topics:
@@ -331,7 +331,7 @@ class StreamWatch:
 
 
 def topic_sizes(model: TextModel) -> dict[str, float]:
-    """Return the topics of a model, and how many words each has learned; none of a model without topics."""
+    """Return how many words each topic of a model has learned; nothing for a model without topics."""
     if not model.has_topics:
         return {}
     return dict(zip(model.estimator.topic_names_, model.estimator.topic_sizes_.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The page, and the calls that are made for it: reviews and the stream."""
+"""The page, and the routes that it calls: reviews and the stream."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ ROUTERS = (files, reading, reviewing)
 
 Reviewer = Annotated[
     str,
-    Header(
-        alias="X-Reviewer", pattern="^[!-~]{1,64}$", description="Who reviews: a name of one's own choice."
-    ),
+    Header(alias="X-Reviewer", pattern="^[!-~]{1,64}$", description="Name of the reviewer, freely chosen."),
 ]
 Number = Annotated[int, Query(ge=1, le=20, description="How many documents to lease.")]
 
 
 class ReviewIn(Body):
-    """What a person answers about a document."""
+    """A person's answer about a document."""
 
     action: Literal["label", "skip", "undo"]
     label: Name | Annotated[list[Name], Field(max_length=1000)] | None = Field(
@@ -50,13 +48,13 @@ def stream(request: Request) -> dict[str, Any]:
 
 @reviewing.get("")
 def waiting(request: Request, reviewer: Reviewer, n: Number = 3) -> dict[str, Any]:
-    """Lease documents to review: those that one has already, then uncertain ones and a random share."""
+    """Lease documents to review: those the person already has, then uncertain ones and a random share."""
     return _state(request, _person(request, reviewer), n)
 
 
 @reviewing.get("/export")
 def export(request: Request) -> StreamingResponse:
-    """Return all documents as JSONL, told apart by origin: reviewed, given, and predicted (they wait)."""
+    """Return all documents as JSONL; their `origin` is reviewed, given, or predicted if they still wait."""
     rows = context(request).reviews.export()
     return StreamingResponse(
         (json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
@@ -73,9 +71,9 @@ def answer(
     reviewer: Reviewer,
     n: Number = 3,
 ) -> dict[str, Any]:
-    """Label a document, skip it, or take one's answer back; a label is learned at once.
+    """Label a document, skip it, or undo an answer; a label is learned at once.
 
-    To send the same again changes nothing. The answer has the next documents to review.
+    Sending the same again changes nothing. The response has the next documents to review.
     """
     reviews, person = context(request).reviews, _person(request, reviewer)
     try:
@@ -98,7 +96,7 @@ def _person(request: Request, reviewer: str) -> str:
 
 
 def _state(request: Request, person: str, n: int) -> dict[str, Any]:
-    """Return the next documents of a person, the classes to choose from, and how far reviews have come."""
+    """Return the next documents of a person, the classes to choose from, and the progress of reviews."""
     reviews = context(request).reviews
     target = reviews.service.published.model.target
     if target == "number":
@@ -108,7 +106,7 @@ def _state(request: Request, person: str, n: int) -> dict[str, Any]:
     return {"items": items, "classes": classes, "summary": reviews.summary(person)}
 
 
-# The files of the page are read once, so that no path that comes in is ever opened.
+# The files of the page are read once: no path from a request is ever opened.
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 

@@ -1,8 +1,8 @@
-"""Which documents a person is asked about: most uncertain first, and a stated share drawn at random.
+"""Which documents people review: the most uncertain first, and a fixed share drawn at random.
 
-Whether a document belongs to the random sample is drawn when it arrives, by its number, whatever it says and
-whatever the model thinks of it. Documents of the sample are never chosen for their uncertainty. So the ones
-that are reviewed are a fair sample of the stream, and accuracy on them means accuracy on the stream.
+Whether a document belongs to the random sample is drawn from its number when it arrives, whatever it says
+and whatever the model thinks of it. Documents of the sample are never chosen for their uncertainty. So those
+that are reviewed are a fair sample of the stream, and accuracy on them is accuracy on the stream.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from bayespa.checks import require_number
 from bayespa.native.random import uniform
 
-ARRIVAL, HANDED = 0, 1  # what random numbers are for
+ARRIVAL, HANDED = 0, 1  # purposes of random numbers
 
 
 def uncertainty(probabilities: NDArray[np.float64], several: bool = False) -> NDArray[np.float64]:
-    """Return how unsure a model is of each of n documents: 1 less what its best class leads by.
+    """Return how unsure a model is of each of n documents: 1 minus the lead of its best class.
 
     Parameters
     ----------
     probabilities : array of shape (n, n_classes)
     several : bool
-        Whether a document may have several classes. Then each is a decision of its own between yes and no,
-        and the closest one counts.
+        Whether a document may have several classes. Then each class is a decision between yes and no, and the
+        closest decision counts.
 
     Returns
     -------
@@ -59,28 +59,28 @@ class Waiting:
     unsure: float
     at_random: bool
     person: str = ""  # to whom it is leased,
-    until: float = 0.0  # until then, in seconds
-    turn: int = -1  # as which it was handed out
+    until: float = 0.0  # when the lease ends, in seconds
+    turn: int = -1  # its place among the documents handed out
 
 
 class ReviewQueue:
-    """Documents that wait, and who has which.
+    """Documents that wait for review, and who has leased which.
 
-    A document is leased to one person for some time, so that two at once have different ones. The oldest
-    documents give way to new ones where there are too many.
+    A document is leased to one person for some time, so that two people get different documents. If
+    too many wait, the oldest are dropped.
 
     Parameters
     ----------
     share : float, default=0.2
-        Of documents handed out that are drawn at random.
+        Share of the documents that are drawn at random.
     most : int, default=1000
-        Documents that wait at a time.
+        How many documents may wait.
     lease : float, default=300.0
-        Seconds for which a document is one person's.
+        Seconds that a lease lasts.
     key : int, default=0
-        Of its random numbers.
+        Key of the random numbers.
     handed : int, default=0
-        Documents handed out so far, by a queue before this one.
+        Documents that an earlier queue has handed out.
 
     Examples
     --------
@@ -112,14 +112,14 @@ class ReviewQueue:
         return bool(uniform(self.key, address)[0] < self.share)
 
     def add(self, id: str, number: int, unsure: float) -> None:
-        """Let a document wait: its id, the number of its arrival, and how unsure the model is of it."""
+        """Add a document: its id, the number of its arrival, and how unsure the model is of it."""
         self.items[id] = Waiting(id, number, unsure, self._draw(ARRIVAL, number))
         if len(self.items) > self.most:
             free = (item.id for item in self.items.values() if not item.person)
             del self.items[next(free, next(iter(self.items)))]
 
     def remove(self, id: str) -> None:
-        """Let a document go: it was reviewed, skipped, or learned otherwise."""
+        """Remove a document: it was reviewed, skipped, or learned in another way."""
         self.items.pop(id, None)
 
     def back(self, id: str, number: int, person: str, until: float, turn: int = -1) -> None:
@@ -127,13 +127,13 @@ class ReviewQueue:
         self.items[id] = Waiting(id, number, 0.0, self._draw(ARRIVAL, number), person, until, turn)
 
     def rescore(self, unsure: Mapping[str, float]) -> None:
-        """Say how unsure the model is now of documents that wait."""
+        """Update how unsure the model is of documents that wait."""
         for id, value in unsure.items():
             if id in self.items:
                 self.items[id] = replace(self.items[id], unsure=value)
 
     def next(self, person: str, n: int, now: float) -> list[Waiting]:
-        """Lease n documents to a person, those that are theirs already first; fewer, where no more wait."""
+        """Lease n documents to a person, first those that they already have; fewer if fewer wait."""
         mine = [item for item in self.items.values() if item.person == person and item.until > now]
         mine = sorted(mine, key=lambda item: item.turn)[:n]
         while len(mine) < n:
@@ -148,7 +148,7 @@ class ReviewQueue:
         return mine
 
     def _choose(self, free: Sequence[Waiting]) -> Waiting:
-        """Choose from documents that are nobody's: the newest of the sample, or the most uncertain other."""
+        """Choose one without a lease: the newest of the sample, or the most uncertain of the others."""
         sample = [item for item in free if item.at_random]
         rest = [item for item in free if not item.at_random]
         if sample and (self._draw(HANDED, self.handed) or not rest):

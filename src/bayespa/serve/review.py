@@ -1,8 +1,8 @@
-"""Reviews: documents that a person is asked about, what they answer, and how it is kept.
+"""Reviews: documents that people are asked about, their answers, and how both are kept.
 
-Documents wait in the service's store once they were predicted. An answer is first kept in a table of the same
-database, then learned by the service's learn call, under an id made of the prediction's. So a call that is
-made again changes nothing, and a service that was killed between the two learns the label when it is back.
+Predicted documents wait in the service's store. An answer is first kept in a table of the same database, then
+learned by the service under an id made of the prediction's. So a repeated call changes nothing, and a service
+that was killed between the two learns the label when it is back.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ CREATE TABLE IF NOT EXISTS leases (
 
 
 class NotYours(ValueError):
-    """A document that does not wait for this person: another has it, or it was answered."""
+    """The document does not wait for this person: somebody else has it, or it was answered."""
 
 
 class Answer(NamedTuple):
-    """What a person has answered about a document."""
+    """A person's answer about a document."""
 
     id: str
     number: int  # of the document's arrival
@@ -50,11 +50,11 @@ class Answer(NamedTuple):
     person: str
     turn: int  # counts answers
     state: str  # "reviewed", "skipped" or "undone"
-    label: Classes | None  # the last one given
-    learned: int  # how many different labels of it were learned; each has an id of its own
-    seq: int | None  # of the last of them in the log; None: it may not be there
+    label: Classes | None  # the last one that was given
+    learned: int  # how many different labels of it were learned, each under its own id
+    seq: int | None  # place of the last of them in the log; None: it may not be there
     predicted: Classes  # before a label of it was learned
-    probability: float  # of what was predicted
+    probability: float  # of the prediction
     version: int  # of the model that predicted
     time: float  # seconds since the epoch
 
@@ -65,16 +65,16 @@ class Answer(NamedTuple):
 
 
 class Reviews:
-    """The queue of a service and the answers to it; several threads may call.
+    """The review queue of a service, and the answers; several threads may call.
 
     Parameters
     ----------
     service : Service
-        That has started.
+        One that has started.
     monitor : Monitor
         Judges predictions by the labels that people give.
     share : float, default=0.2
-        Of documents that are drawn at random.
+        Share of the documents that are drawn at random.
     clock : callable
         Returns seconds since the epoch.
     """
@@ -91,7 +91,7 @@ class Reviews:
         self._lock = threading.Lock()
         self._texts: dict[str, str] = {}  # of documents in the queue
         self._fetched = 0  # the number of the last of them
-        self._scored = -1  # the version of the model that they are ordered by
+        self._scored = -1  # the version of the model that orders them
         with service.store.transaction() as connection:
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
@@ -107,7 +107,7 @@ class Reviews:
             self._texts[id] = text
             self.queue.back(id, number, person, until, turn)
         for answer in self._select("WHERE state = 'reviewed' AND seq IS NULL ORDER BY turn"):
-            with suppress(Refused):  # killed before it was learned: nobody was told that it was
+            with suppress(Refused):  # killed before it was learned, and so not acknowledged
                 self._learn(answer)
 
     # What waits
@@ -132,7 +132,7 @@ class Reviews:
         ]
 
     def _refresh(self, published: Published) -> None:
-        """Fetch documents that have come, drop those whose label was given, and let the model order them."""
+        """Fetch new documents, drop those whose label was given, and let the model order the rest."""
         rows = self._waiting(self._fetched, self.queue.most)
         for number, id, text in rows:
             self._fetched = number
@@ -141,7 +141,7 @@ class Reviews:
                 self.queue.add(id, number, 0.0)
         if published.version != self._scored:
             for id in self.service.store.learned(list(self.queue.items)):
-                if self._answered(id) is None:  # given; what was reviewed and taken back waits on
+                if self._answered(id) is None:  # a label was given; what was undone waits
                     self.queue.remove(id)
         self._texts = {id: self._texts[id] for id in self.queue.items}
         if self._texts and (rows or published.version != self._scored):
@@ -151,7 +151,7 @@ class Reviews:
         self._scored = published.version
 
     def _waiting(self, after: int, most: int) -> list[tuple[int, str, str]]:
-        """Return number, id and text of the last documents without answer or label, in their order."""
+        """Return number, id and text of the last documents without an answer or a label, in order."""
         with self.service.store.transaction() as connection:
             rows = connection.execute(
                 "SELECT number, id, text FROM waiting WHERE number > ? "
@@ -165,7 +165,7 @@ class Reviews:
     # Answers
 
     def label(self, person: str, id: str, label: Classes) -> dict[str, Any]:
-        """Learn the label that a person gives; return what the model said of it before, and says now."""
+        """Learn a person's label; return what the model said of the document before, and says now."""
         published = self.service.published
         if published.model.target == "classes":
             label = _in_order(names_of(label))
@@ -195,7 +195,7 @@ class Reviews:
         }
 
     def skip(self, person: str, id: str) -> dict[str, Any]:
-        """Leave a document out: nobody is asked about it again."""
+        """Skip a document: nobody is asked about it again."""
         published = self.service.published
         with self._lock:
             answer = self._answered(id)
@@ -204,7 +204,7 @@ class Reviews:
         return {"id": id, "action": "skip"}
 
     def undo(self, person: str, id: str) -> dict[str, Any]:
-        """Give a document back to the person who answered; what was learned of it stays learned."""
+        """Return a document to the person who answered; what the model learned stays learned."""
         with self._lock:
             answer = self._answered(id)
             if answer is None or answer.person != person:
@@ -256,7 +256,7 @@ class Reviews:
         return answer
 
     def _take_back(self, answer: Answer, earlier: Answer | None) -> None:
-        """Let a document wait again whose label cannot be learned."""
+        """Let a document wait again, because its label cannot be learned."""
         with self._lock:
             if earlier is not None:
                 self._keep(earlier)
@@ -267,7 +267,7 @@ class Reviews:
             self.queue.back(answer.id, answer.number, answer.person, self._clock() + self.queue.lease)
 
     def _learn(self, answer: Answer) -> int:
-        """Let the service learn an answer, unless it has; return the version of the model that knows it."""
+        """Let the service learn an answer, if it has not; return the version of the model that knows it."""
         if answer.seq is not None:
             return answer.seq
         one = Labelled(answer.text, answer.label, answer.learn_id, "reviewed")
@@ -291,7 +291,7 @@ class Reviews:
         return next(self._select("WHERE id = ?", id), None)
 
     def _answers(self, state: str) -> Iterator[Answer]:
-        """Yield the answers of a state, in their order."""
+        """Yield the answers in a state, in order."""
         return self._select("WHERE state = ? ORDER BY turn", state)
 
     def _select(self, where: str, *values: str) -> Iterator[Answer]:
@@ -303,10 +303,10 @@ class Reviews:
             labels = {"label": _read(one.label), "predicted": _read(one.predicted)}
             yield one._replace(at_random=bool(one.at_random), **labels)
 
-    # What came of it
+    # Results
 
     def tallies(self) -> dict[str, Judged]:
-        """Return how often predictions were right: of documents drawn at random, and of chosen ones."""
+        """Return how often predictions were right: for documents drawn at random, and for chosen ones."""
         with self.service.store.transaction() as connection:
             rows = connection.execute(
                 "SELECT at_random, count(*), sum(predicted = label) FROM reviews WHERE state = 'reviewed' "
@@ -316,7 +316,7 @@ class Reviews:
         return {"random": found.get(True, Judged()), "chosen": found.get(False, Judged())}
 
     def export(self) -> Iterator[dict[str, Any]]:
-        """Yield all documents whose label is known or predicted, told apart by `origin`."""
+        """Yield all documents with a known or predicted label; `origin` tells them apart."""
         for answer in self._answers("reviewed"):
             yield {
                 "id": answer.id,
@@ -341,7 +341,7 @@ class Reviews:
                 yield {**found, "uncertainty": one["uncertainty"], "version": predicted.version}
 
     def summary(self, person: str) -> dict[str, Any]:
-        """Return numbers of documents and answers, and the last answer of a person, which they may undo."""
+        """Return counts of documents and answers, and the person's last answer, which they may undo."""
         with self.service.store.transaction() as connection:
             states = dict(connection.execute("SELECT state, count(*) FROM reviews GROUP BY state").fetchall())
             last = connection.execute(
@@ -367,7 +367,7 @@ class Said(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """Of the label, all of it."""
+        """The probability of the whole label."""
         return chance(self.probabilities, self.label)
 
 
@@ -381,7 +381,7 @@ def said(published: Published, text: str) -> Said:
 
 
 def described(published: Published, text: str) -> dict[str, Any]:
-    """Return a text with what a model says of it: the label, probable classes, and what speaks for one."""
+    """Return a text with what a model says of it: the label, probable classes, and reasons for the best."""
     found = said(published, text)
     mine = names_of(found.label)
     order = sorted(found.probabilities, key=lambda name: (name not in mine, -found.probabilities[name]))
@@ -409,7 +409,7 @@ def described(published: Published, text: str) -> dict[str, Any]:
     }
 
 
-# Labels as SQLite has them: JSON, which is the same where they are the same
+# Labels in SQLite are JSON: equal labels give equal text
 
 
 def _in_order(names: Iterable[str]) -> tuple[str, ...]:

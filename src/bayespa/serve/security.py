@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-Role = Literal["read", "learn", "admin"]  # each may do what those before it may
+Role = Literal["read", "learn", "admin"]  # each may do everything that the roles before it may
 ROLES: tuple[Role, ...] = get_args(Role)
 _LINE = re.compile(r"(?P<role>read|learn|admin) (?P<name>\S+) sha256:(?P<hash>[0-9a-f]{64})")
-_GUESSES = 0.5  # wrong tokens a second of an address that are answered as such
+_GUESSES = 0.5  # wrong tokens per second that an address may try
 HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -41,11 +41,11 @@ class Principal:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-EVERYBODY = Principal("everybody", "admin")  # on this machine, where there are no tokens
+EVERYBODY = Principal("everybody", "admin")  # on this machine, if there are no tokens
 
 
 class Rates:
-    """Allows each of many clients so many requests a second, and a second's worth of them at once.
+    """Allows each of many clients so many requests per second, and one second's worth of them at once.
 
     >>> rates = Rates(2.0)
     >>> [rates.wait("a", now=0.0) for _ in range(3)], rates.wait("b", now=0.0), rates.wait("a", now=1.0)
@@ -56,7 +56,7 @@ class Rates:
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
-        self._clients: dict[str, tuple[float, float]] = {}  # requests that are left, and when
+        self._clients: dict[str, tuple[float, float]] = {}  # requests left, and since when
 
     def wait(self, client: str, now: float) -> float:
         """Count a request; return how many seconds to wait if it is one too many, else 0."""
@@ -64,7 +64,7 @@ class Rates:
         left, since = self._clients.get(client, (most, now))
         left = min(most, left + (now - since) * self._per_second)
         if len(self._clients) >= self.MOST and client not in self._clients:
-            self._clients.clear()  # who asks from so many addresses is not held up by this
+            self._clients.clear()  # a client with so many addresses could not be slowed down anyway
         self._clients[client] = (left - 1.0, now) if left >= 1.0 else (left, now)
         return 0.0 if left >= 1.0 else (1.0 - left) / self._per_second
 
@@ -72,8 +72,8 @@ class Rates:
 class Tokens:
     """Tokens by their hashes.
 
-    A file of tokens has a line each: a role, a name and the hash of the token, which nobody can undo. Empty
-    lines and those that begin with # are left out.
+    A file of tokens has a line for each: a role, a name, and the hash, from which nobody can compute the
+    token. Empty lines and lines that begin with # are ignored.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Tokens:
         return any(principal == known for _, known in self._known)
 
     def find(self, token: str) -> Principal | None:
-        """Return whose token it is; how long this takes says nothing of it."""
+        """Return whose token it is; the time this takes does not depend on the token."""
         own, found = hashlib.sha256(token.encode(errors="replace")).digest(), None
         for known, principal in self._known:
             if hmac.compare_digest(own, known):
@@ -123,7 +123,7 @@ class Tokens:
 
 
 def new_token(name: str, role: Role) -> tuple[str, str]:
-    """Return a new token, and the line for the file of tokens, from which it cannot be had again."""
+    """Return a new token, and its line for the file of tokens, which does not reveal it."""
     if not re.fullmatch(r"\S+", name):
         raise ValueError(f"the name {name!r} of a token must be one word")
     token = secrets.token_urlsafe(32)
@@ -131,12 +131,12 @@ def new_token(name: str, role: Role) -> tuple[str, str]:
 
 
 class Sessions:
-    """Sessions of the page: cookies that only this service can have made, and that end by themselves.
+    """Sessions of the page: cookies that only this service can make, and that expire.
 
     Parameters
     ----------
     key : bytes
-        A secret; who has it can make sessions.
+        A secret: whoever has it can make sessions.
     seconds : float
         How long a session lasts.
 
@@ -155,7 +155,7 @@ class Sessions:
 
     @classmethod
     def kept(cls, path: Path) -> Sessions:
-        """Return sessions whose key is kept in a file, so that they outlive the service."""
+        """Return sessions with the key of a file, so that they survive a restart."""
         if not path.exists():
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "wb") as file:
@@ -169,7 +169,7 @@ class Sessions:
         return f"{content}.{self._signature('session', content)}"
 
     def find(self, cookie: str) -> Principal | None:
-        """Return whose session it is, if it is one that has not ended."""
+        """Return whose session it is, if it is genuine and has not expired."""
         content, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._signature("session", content).encode()):
             return None
@@ -179,7 +179,7 @@ class Sessions:
         return Principal(bytes.fromhex(name).decode(), next(known for known in ROLES if known == role))
 
     def csrf(self, cookie: str) -> str:
-        """Return what the page has to say with each change, which another site cannot know."""
+        """Return the secret that the page sends with each change; another site cannot know it."""
         return self._signature("csrf", cookie)
 
     def _signature(self, what: str, content: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs the application: uvicorn, with connections that cannot be held without saying anything."""
+"""Runs the application in uvicorn, and closes connections that stay silent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bayespa.serve.guard import ACCESS, AUDIT, Guard
 
-_SECONDS = 10  # for the headers of a request, and for connections between two requests
+_SECONDS = 10  # for the headers of a request, and between two requests of a connection
 _HEADERS = 64 * 1024  # bytes
 _CONNECTIONS = 1000
 
@@ -28,14 +28,14 @@ class Connection(HttpToolsProtocol):
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come."""
+        """Process data that has arrived."""
         if self._in_headers:
             self._received += len(data)
-            if self._received > _HEADERS + len(data):  # of the last piece, some may be a body
+            if self._received > _HEADERS + len(data):  # part of the last piece may be the body
                 self.transport.close()
                 return
         timer = self.timeout_keep_alive_task
-        self.timeout_keep_alive_task = None  # else a single byte would stop it
+        self.timeout_keep_alive_task = None  # otherwise a single byte would stop it
         super().data_received(data)
         if timer is not None:
             if self._in_headers:
@@ -44,7 +44,7 @@ class Connection(HttpToolsProtocol):
                 timer.cancel()
 
     def on_headers_complete(self) -> None:
-        """Go on to the body, whose time and size the guard limits."""
+        """Continue with the body; the guard limits its time and size."""
         self._in_headers = False
         super().on_headers_complete()
 
@@ -59,15 +59,15 @@ class Connection(HttpToolsProtocol):
 
 
 def log_to_stderr(access: bool) -> None:
-    """Send messages and the log of changes to standard error, and of each request if `access`."""
+    """Log messages and changes to standard error, and each request if `access`."""
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     ACCESS.setLevel(logging.INFO if access else logging.WARNING)
     AUDIT.setLevel(logging.INFO)
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # else whoever sends nonsense fills the log
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # anyone could fill the log with nonsense
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 is any that is free."""
+    """Return a socket that listens; port 0 takes any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -97,9 +97,9 @@ def run(
     certificate, key : Path, optional
         For TLS.
     proxies : str
-        Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, with commas.
+        Addresses of trusted proxies, separated by commas: their X-Forwarded-For and -Proto count.
     started : callable
-        Called when requests are answered.
+        Called when the server is ready.
     """
 
     class Server(uvicorn.Server):

@@ -1,9 +1,9 @@
 """A model that answers while it learns: a log, a thread that learns from it, and a published state.
 
-A document to learn goes through two threads. The first, `Writer`, puts it into the log, together with all
-that came meanwhile; then it is acknowledged. The second learns mini-batches, publishes the model after each,
-and saves it now and then. The log says which documents form a mini-batch, so a service that was killed learns
-again exactly what it had learned. Readers answer from what is published, and wait for nobody.
+A document to learn passes two threads. The first, `Writer`, puts it into the log, with all others that have
+come meanwhile, and acknowledges it. The second learns mini-batches, publishes the model after each, and saves
+it now and then. The log says which documents form a mini-batch, so a service that was killed learns exactly
+the same again. Readers answer from the published model, and wait for nobody.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from bayespa.text.stream import StreamRun, learn_batch
 from bayespa.text.targets import as_target, names_of, plain_label
 
 _LOGGER = logging.getLogger("bayespa.serve")
-_SLOWEST_RATE = 10.0  # documents learned a second, to say how long to wait
+_SLOWEST_RATE = 10.0  # documents learned per second, to estimate how long to wait
 
 
 class Busy(Exception):
-    """More waits than may; `retry_after` says in how many seconds to try again."""
+    """Too much waits; `retry_after` says in how many seconds to try again."""
 
     def __init__(self, retry_after: int, why: str = "too many documents wait to be learned") -> None:
         super().__init__(f"{why}; try again in {retry_after} s")
@@ -50,12 +50,12 @@ class Busy(Exception):
 
 
 class Stopped(Exception):
-    """The service does not learn any more."""
+    """The service has stopped learning."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """A model that nobody changes any more, and how many documents of the log it has learned."""
+    """A model that does not change any more, and how many documents of the log it has learned."""
 
     version: int
     model: TextModel
@@ -71,10 +71,10 @@ class Predicted(NamedTuple):
 
     @property
     def uncertainty(self) -> list[float]:
-        """How unsure the model is of each.
+        """How unsure the model is of each text.
 
-        Of one class the probability that it is wrong; of several, that the least certain decision is. Of
-        numbers their standard deviation.
+        For one class, the probability that it is wrong. For several classes, the probability that the least
+        certain decision is wrong. For numbers, the standard deviation.
         """
         said = self.answers
         if said.probabilities is None:
@@ -86,7 +86,7 @@ class Predicted(NamedTuple):
         return unsure
 
     def described(self, top: int) -> list[dict[str, Any]]:
-        """Return plain data of each: id, label, uncertainty, and probabilities of the `top` classes."""
+        """Return plain data for each text: id, label, uncertainty, probabilities of the `top` classes."""
         said = self.answers
         best: list[dict[str, float] | None] = [None] * len(self.ids)
         if said.probabilities is not None:
@@ -120,23 +120,23 @@ class Settings:
     Attributes
     ----------
     batch_size : int, optional
-        Largest mini-batch; by default the model's.
+        Largest mini-batch; by default that of the model.
     delay : float
-        Seconds that a document waits for others to be learned with.
+        Seconds that a document waits for others to fill its mini-batch.
     capacity : int
-        Documents that may wait to be learned.
+        How many documents may wait to be learned.
     save_every : int
-        Documents learned after which the model is saved.
+        The model is saved after so many learned documents,
     save_seconds : float
-        Seconds after which the model is saved, if something was learned.
+        and after so many seconds, if it has learned anything.
     trim : bool
-        Whether to remove those files of the log that a saved model holds all of, and old ids.
+        Whether to remove files of the log that the saved model has learned completely, and old ids.
     remembered : int
-        Documents whose ids are known at least, where files of the log are removed.
+        How many ids of documents to keep at least, if files of the log are removed.
     waiting : int
-        Predictions to keep until their label is known.
+        How many predictions to keep until their label is known.
     max_classes : int
-        Classes that the model may have; labels that would be more are refused.
+        How many classes the model may have; labels beyond that are refused.
     """
 
     batch_size: int | None = None
@@ -151,25 +151,25 @@ class Settings:
 
 
 class Service:
-    """Serves the model of a file, and learns into it.
+    """Serves the model of a file, which learns.
 
-    Beside the file ``NAME`` stands a folder ``NAME.serve`` with the log and a database. No other program can
-    update the model meanwhile.
+    The log and a database are in the folder ``NAME.serve``, next to the file ``NAME``. Meanwhile no other
+    program can update the model.
 
     Parameters
     ----------
     path : Path
-        Of a model file that `bayespa.save` or ``bayespa train`` wrote.
+        Model file that `bayespa.save` or ``bayespa train`` wrote.
     settings : Settings, optional
     jobs : int
-        Threads of a mini-batch and of a prediction. They change no result.
+        Threads for a mini-batch and for a prediction; the number changes no result.
 
     Attributes
     ----------
     published : Published
-        What readers answer from.
+        The model that readers answer from.
     failure : BaseException or None
-        Why nothing is learned any more.
+        Why learning has stopped; None while it works.
 
     Examples
     --------
@@ -214,7 +214,7 @@ class Service:
         self.close()
 
     def _start(self) -> None:
-        """Take the model and its log, and learn of the log what the model has not learned."""
+        """Load the model and its log, and learn the part of the log that the model has not learned."""
         self._stack.enter_context(files.locked(self.path, wait=False))
         self._model = model = load_text_model(self.path, self._jobs)
         self._classes = frozenset(model.classes.names)  # and those of documents that wait
@@ -238,7 +238,7 @@ class Service:
         self._open = True
 
     def _begun(self) -> StreamRun:
-        """Return how far of the log the model has come."""
+        """Return how much of the log the model has learned."""
         run = self._model.run
         if run is not None and (run.get("started") or {}).get("log") == self._log.id:
             return StreamRun.from_state(run)
@@ -252,7 +252,7 @@ class Service:
         return begun
 
     def close(self) -> None:
-        """Learn all that was acknowledged, save the model and end."""
+        """Learn everything that was acknowledged, save the model and end."""
         with self._lock:
             was_open, self._open = self._open, False
         if was_open:
@@ -263,7 +263,7 @@ class Service:
     # Reading
 
     def predict(self, texts: Sequence[str], ids: Sequence[str] | None = None) -> Predicted:
-        """Say what the published model says of texts, which can be labelled by their ids later."""
+        """Predict texts with the published model, and keep them, so that they can be labelled by id later."""
         if ids is None:
             ids = [f"{self._prefix}{n:x}" for n in itertools.islice(self._numbers, len(texts))]
         event = self.answer(texts, ids)
@@ -272,7 +272,7 @@ class Service:
         return event
 
     def answer(self, texts: Sequence[str], ids: Sequence[str]) -> Predicted:
-        """Say what the published model says of texts; nothing is kept of it."""
+        """Predict texts with the published model, and keep nothing."""
         published = self.published
         answers = published.model.answer_counts(published.model.counts(texts))
         return Predicted(published.version, list(ids), texts, answers)
@@ -284,16 +284,16 @@ class Service:
 
     @property
     def progress(self) -> StreamRun:
-        """How far of the log the model has come, and how right it was before it learned."""
+        """How much of the log the model has learned, and its accuracy before it learned."""
         return self._run
 
     def records(self) -> Iterator[Record]:
-        """Yield the documents that the published model has learned, unless the log was trimmed of them."""
+        """Yield the documents that the published model has learned, except those trimmed from the log."""
         first = self._log.first_seq
         return itertools.islice(self._log.read(first - 1), max(0, self.published.version + 1 - first))
 
     def subscribe(self, callback: Callable[[Event], None]) -> None:
-        """Call `callback` with every event, in the thread in which it happens: it has to be quick."""
+        """Call `callback` with every event, in the thread where it happens; it must be fast."""
         self._subscribers.append(callback)
 
     def _tell(self, event: Event) -> None:
@@ -306,20 +306,20 @@ class Service:
     # Learning
 
     def learn(self, documents: Sequence[Labelled], *, at_once: bool = False) -> Future[list[Entry]]:
-        """Put documents into the log, from which they are learned.
+        """Put documents into the log, and learn them from there.
 
         Parameters
         ----------
         documents : sequence of Labelled
-            One whose id is in the log already is not learned again.
+            A document whose id is already in the log is not learned again.
         at_once : bool
             Whether to learn without waiting for more documents.
 
         Returns
         -------
         Future of a list of Entry
-            Done when all of them are on the disk; then nothing loses them. `Refused` if an id belongs to
-            another text or label, OSError if they cannot be written: then none of them is learned.
+            Done when all of them are safe on the disk. It fails, and none of them is learned, with `Refused`
+            if an id belongs to another text or label, and with OSError if they cannot be written.
 
         Raises
         ------
@@ -328,7 +328,7 @@ class Service:
         Busy, Stopped
         """
         submission = Submission([self._checked(document) for document in documents], at_once, Future())
-        submission.logged.set_running_or_notify_cancel()  # who waits for it may go
+        submission.logged.set_running_or_notify_cancel()  # a caller who gives up does not cancel it
         n = len(documents)
         with self._lock:
             if not self._open or self.failure is not None:
@@ -341,13 +341,13 @@ class Service:
         return submission.logged
 
     def _forget_known(self, logged: Future[list[Entry]], n: int) -> None:
-        """Count no more what does not need to be learned."""
+        """Remove from the backlog what does not need to be learned."""
         new = 0 if logged.exception() is not None else sum(entry.new for entry in logged.result())
         with self._lock:
             self._backlog -= n - new
 
     def wait_for(self, version: int, timeout: float | None = None) -> bool:
-        """Wait until the published model has learned so many documents; return whether it has."""
+        """Wait until the published model has learned `version` documents; return whether it has."""
         with self._news:
             return self._news.wait_for(lambda: self.published.version >= version, timeout)
 
@@ -366,7 +366,7 @@ class Service:
         return document._replace(label=label)
 
     def _require_few_classes(self, names: tuple[str, ...]) -> None:
-        """Refuse a label that would be a class too many."""
+        """Refuse a label that would exceed the limit of classes."""
         with self._lock:
             classes = self._classes.union(names)
             if len(classes) > max(len(self._classes), self.settings.max_classes):
@@ -420,7 +420,7 @@ class Service:
         snapshot = copy(model)
         snapshot.answer_counts(counted.counts[:1])  # moments and totals are computed here, not by readers
         self._writer.keep_ids(records)
-        self._tell(LearnedBatch(records[-1].seq, records, before))  # who waits for the news finds it known
+        self._tell(LearnedBatch(records[-1].seq, records, before))  # before waiting callers are woken up
         with self._news:
             self.published = Published(records[-1].seq, snapshot)
             self._news.notify_all()

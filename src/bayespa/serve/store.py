@@ -1,4 +1,4 @@
-"""SQLite: which ids were learned, predictions that wait for their label, and how far streams were read."""
+"""SQLite: ids that were learned, predictions that wait for a label, and positions in streams."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ INSERT OR IGNORE INTO progress VALUES (1, 0);
 CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, offset TEXT NOT NULL);
 """
 
-_SECONDS = 0.5  # between writing predictions
-_ROWS = 256  # of a statement: each gives the interpreter's lock away, and has to wait for it
+_SECONDS = 0.5  # between two times that predictions are written
+_ROWS = 256  # per statement: each releases the interpreter's lock, and has to wait for it again
 
 
 class Known(NamedTuple):
-    """A document of the log: its number there, and a checksum of its text and label."""
+    """A document of the log: its number, and a checksum of its text and label."""
 
     seq: int
     checksum: int
 
 
 class Database:
-    """A database beside the log. What is derived from the log can be made again from it.
+    """A database beside the log. Everything that comes from the log can be restored from it.
 
     Parameters
     ----------
     path : Path
     most_waiting : int
-        Predictions to keep until their label is known; the oldest give way.
+        How many predictions to keep until their label is known; the oldest are dropped.
 
     Examples
     --------
@@ -61,11 +61,11 @@ class Database:
         self._most_waiting = most_waiting
         self._lock = threading.Lock()
         self._buffer = threading.Lock()
-        self._unwritten: dict[str, str] = {}  # predictions that are on their way
+        self._unwritten: dict[str, str] = {}  # predictions that are not written yet
         self._often: list[Callable[[sqlite3.Connection], None]] = []
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         path.chmod(0o600)
-        # The log is what must not be lost; a transaction of this file may be, if the machine loses power.
+        # The log must not be lost; the last transactions of this file may be, if the machine loses power.
         self._connection.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {_TABLES}")
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._write_often, name="bayespa-store", daemon=True)
@@ -73,9 +73,9 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to this block alone; all of its changes are made, or none.
+        """Give this block the connection for itself; all of its changes are made, or none.
 
-        It finds all predictions that wait: those that are on their way are written first.
+        Predictions that are not written yet are written first, so the block finds them all.
         """
         with self._lock:
             with self._buffer:
@@ -102,7 +102,7 @@ class Database:
 
     @property
     def seq(self) -> int:
-        """Number of the last record of the log whose id is here."""
+        """Number of the last record of the log whose id is in the database."""
         with self._lock:
             (seq,) = self._connection.execute("SELECT seq FROM progress").fetchone()
         return int(seq)
@@ -118,13 +118,13 @@ class Database:
                 _keep_offsets(connection, dict(r.offset for r, _ in some if r.offset is not None))
 
     def learned(self, ids: Sequence[str]) -> dict[str, Known]:
-        """Return what is known of those of the ids that are in the log."""
+        """Return what is known of those ids that are in the log."""
         with self._lock:
             rows = _found(self._connection, "id, seq, checksum FROM learned", ids)
         return {id_: Known(seq, checksum) for id_, seq, checksum in rows}
 
     def forget(self, seq: int) -> None:
-        """Forget ids of records before `seq`, but for those of predictions that are kept."""
+        """Forget ids of records before `seq`, except those of predictions that are kept."""
         with self.transaction() as connection:
             connection.execute(
                 "DELETE FROM learned WHERE seq < ? "
@@ -136,19 +136,19 @@ class Database:
 
     @property
     def offsets(self) -> dict[str, Any]:
-        """How far streams were read, by their names: all before it is in the log, or was predicted."""
+        """Positions in streams, by name: everything before is in the log, or was predicted."""
         with self.transaction() as connection:
             return {name: json.loads(offset) for name, offset in connection.execute("SELECT * FROM streams")}
 
     def keep_offset(self, name: str, offset: Any) -> None:
-        """Say how far a stream was read."""
+        """Save the position in a stream."""
         with self.transaction() as connection:
             _keep_offsets(connection, {name: offset})
 
     # Predictions that wait
 
     def keep_waiting(self, predictions: Iterable[tuple[str, str]]) -> None:
-        """Keep ids and texts of predictions until their label is known; they are written soon."""
+        """Keep ids and texts of predictions until their labels are known; they are written soon."""
         if self._most_waiting:
             with self._buffer:
                 self._unwritten.update(predictions)
@@ -156,7 +156,7 @@ class Database:
                     del self._unwritten[id_]
 
     def waiting(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of those of the predictions that are kept."""
+        """Return the texts of those predictions that are kept, by id."""
         with self._buffer:
             found = {id_: self._unwritten[id_] for id_ in ids if id_ in self._unwritten}
         if missing := [id_ for id_ in ids if id_ not in found]:
@@ -166,26 +166,26 @@ class Database:
 
     @property
     def arrived(self) -> int:
-        """Predictions that were kept so far."""
+        """Number of predictions so far."""
         with self.transaction() as connection:
             (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM waiting").fetchone()
         return int(number)
 
     def often(self, write: Callable[[sqlite3.Connection], None]) -> None:
-        """Call `write` with the connection again and again, in a thread that nobody waits for."""
+        """Call `write` with the connection at regular intervals, in a background thread."""
         self._often.append(write)
 
     def _write_often(self) -> None:
         while not self._ended.wait(_SECONDS):
             try:
-                with self.transaction() as connection:  # what was on its way is written
+                with self.transaction() as connection:  # this writes predictions, too
                     for write in self._often:
                         write(connection)
             except sqlite3.Error as error:  # a full disk, perhaps
                 _LOGGER.warning("predictions are not kept for now: %s", error)
 
     def sync(self) -> None:
-        """Make sure that all of it is on the disk."""
+        """Make sure that everything is on the disk."""
         with self._lock:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
@@ -204,7 +204,7 @@ def _keep_offsets(connection: sqlite3.Connection, offsets: dict[str, Any]) -> No
 
 
 def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows, but for those that are there."""
+    """Insert the rows that are not there yet."""
     for begin in range(0, len(rows), _ROWS):
         some = rows[begin : begin + _ROWS]
         values = ", ".join([_marks(len(some[0]))] * len(some))

@@ -1,4 +1,4 @@
-"""The thread that writes documents to the log, each once, and says where mini-batches end."""
+"""The thread that writes documents to the log, each once, and decides where mini-batches end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bayespa.corpus import Label
 from bayespa.serve.log import Log, Record
 from bayespa.serve.store import Database, Known
 
-_MOST_AT_ONCE = 4096  # documents that are written at once
+_MOST_AT_ONCE = 4096  # documents written at once
 
 
 class Refused(ValueError):
-    """A document that the model cannot learn, or whose id another one has."""
+    """A document that the model cannot learn, or whose id belongs to another document."""
 
 
 class Labelled(NamedTuple):
@@ -28,11 +28,11 @@ class Labelled(NamedTuple):
     label: Label
     id: str
     origin: str = "given"  # or "reviewed"
-    offset: tuple[str, Any] | None = None  # of a document of a broker's stream
+    offset: tuple[str, Any] | None = None  # position in a broker's stream
 
 
 class Entry(NamedTuple):
-    """A document that is in the log: its number, and whether this call has put it there."""
+    """A document in the log: its number, and whether this call put it there."""
 
     id: str
     seq: int
@@ -51,19 +51,19 @@ class Writer:
     """Takes submissions, and hands over mini-batches of records that are on the disk.
 
     A mini-batch is complete when it is full, or when its first document has waited for `delay` seconds and
-    nothing else is to be learned.
+    nothing else waits to be learned.
 
     Parameters
     ----------
     log : Log
     store : Database
-        Knows the ids of the log, but for those of mini-batches that are on their way.
+        Knows the ids of the log, except those of mini-batches that are not learned yet.
     batch_size : int
     delay : float
     hand_over : callable
         Takes a mini-batch, and None at the end.
     idle : callable
-        Says whether nothing else is to be learned.
+        Returns whether nothing else waits to be learned.
     """
 
     def __init__(
@@ -88,16 +88,16 @@ class Writer:
         self._thread.start()
 
     def submit(self, submission: Submission) -> None:
-        """Take documents; their future is done when all of them are on the disk."""
+        """Accept documents; their future is done when all of them are on the disk."""
         self._submitted.put(submission)
 
     def end(self) -> None:
-        """Write all that was submitted, hand it over, and end."""
+        """Write everything that was submitted, hand it over, and end."""
         self._submitted.put(None)
         self._thread.join()
 
     def keep_ids(self, records: Sequence[Record]) -> None:
-        """Let the store know the ids of records that were learned."""
+        """Store the ids of records that were learned."""
         self._store.add_learned((record, checksum(record.text, record.label)) for record in records)
         for record in records:
             self._recent.pop(record.id, None)
@@ -122,7 +122,7 @@ class Writer:
             self._batch = []
 
     def _gathered(self, seconds: float | None) -> tuple[list[Submission], bool]:
-        """Wait for submissions, at most so long; return all there are, and whether the end has come."""
+        """Wait for submissions, at most `seconds`; return all of them, and whether the end has come."""
         found: list[Submission] = []
         n = 0
         try:
@@ -183,7 +183,7 @@ class Writer:
                 submission.logged.set_result(answer)
 
     def _known(self, documents: Sequence[Labelled], new: dict[str, Known]) -> dict[str, Known]:
-        """Return those documents that the log has, by id; `Refused`: another text or label has an id."""
+        """Return documents in the log, by id; `Refused` if an id belongs to another text or label."""
         found = {d.id: self._recent[d.id] for d in documents if d.id in self._recent}
         found.update(self._store.learned([d.id for d in documents if d.id not in found]))
         checksums: dict[str, int] = {}

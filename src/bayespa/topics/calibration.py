@@ -1,11 +1,12 @@
 """Probabilities of labels: what margins mean is learned from progressive predictions.
 
-Every label is a question of its own to a max-margin loss, with σ(2f/t)^g for the probability of a yes; where
-one answer has to be yes, these are shares of their sum, of which a part e goes to all classes alike: however
-large a margin is, a label may be wrong. The loss says nothing about the temperature t, the power g and the
-noise e. But an online learner meets every document before its label, and how the margins it would have
-predicted compare with the labels it then sees is honest evidence, of which three numbers need little. Their
-posterior over a grid is another sum of statistics: replayed, forgotten and merged like the rest.
+To a max-margin loss every label is a separate question, and the probability of a yes is σ(2f/t)^g. If exactly
+one answer must be yes, these values are normalised to sum to one, and a part e is shared equally by all
+classes: however large a margin is, a label may be wrong. The loss says nothing about the temperature t, the
+power g and the noise e. But an online learner meets every document before its label. So it can compare the
+margins that it would have predicted with the labels that it then sees. This is honest evidence, and three
+numbers need little of it. Their posterior over a grid is another sum of statistics: replayed, forgotten and
+merged like the rest.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ Kind = Literal["exclusive", "binary", "labels"]
 
 _QUARTERS = [1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429]  # 2^(i/4)
 TEMPERATURES: Floats = np.ldexp(np.tile(_QUARTERS, 9), np.repeat(np.arange(-6, 3), 4))[:33]  # 2^-6 to 4, of ε
-_BETWEEN = np.arange(8.0) / 8.0  # of the way from one temperature to the next
+_BETWEEN = np.arange(8.0) / 8.0  # fractions of the way from one temperature to the next
 _LOG_BETWEEN: Floats = log((TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * _BETWEEN)).ravel())
 POWERS = (1, 2, 4)
 NOISES: Floats = np.array([0.0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64]) / 128.0
-UNLIKELY = 2.0**20  # log weight that a model of an earlier version has against what it did not know
-FARTHEST, WIDTH = 2.0, 2.0**-5  # margins counted beyond it count there; of a bin: likewise
-BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each begins
-RARITY = 0.3  # of many classes: one of n documents counts as if there were n^0.3 times fewer
+UNLIKELY = 2.0**20  # log weight against what a model of an earlier version did not know
+FARTHEST, WIDTH = 2.0, 2.0**-5  # margins beyond it count as it; the width of a bin
+BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each bin begins
+RARITY = 0.3  # with many classes, one that n documents have counts as if n^0.3 times fewer had it
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,13 @@ class Meaning:
 def shape(kind: Kind) -> tuple[int, int, int]:
     """Return how many powers, temperatures and noises there are to choose from.
 
-    Of labels there is no noise: it would give each to every document.
+    Several labels have no noise: it would give every label to every document.
     """
     return len(POWERS), len(TEMPERATURES), 1 if kind == "labels" else len(NOISES)
 
 
 def evidence(margin: Floats, labels: NDArray[np.float32], kind: Kind) -> Floats:
-    """Return the log likelihood of labels by each power, temperature and noise: of the shape of `shape`.
+    """Return the log likelihood of labels for each power, temperature and noise; its shape is `shape`.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def evidence(margin: Floats, labels: NDArray[np.float32], kind: Kind) -> Floats:
 
     Examples
     --------
-    A sure and wrong prediction speaks for high temperatures and much noise:
+    A prediction that was sure and wrong speaks for high temperatures and much noise:
 
     >>> found = evidence(np.array([[1.0]]), np.array([[-1]], np.float32), "binary")[0]
     >>> bool(found.argmax() == found.size - 1)
@@ -90,7 +91,7 @@ def evidence(margin: Floats, labels: NDArray[np.float32], kind: Kind) -> Floats:
         return _of_shares(margin, labels)
     known = ~np.isnan(labels)
     sign, x = labels[known].astype(np.float64), 2.0 * margin[known] / TEMPERATURES[:, None]
-    if kind == "binary":  # where a power is but another temperature
+    if kind == "binary":  # here a power is only another temperature
         return np.repeat(_noisy(log_sigmoid(sign * x), 2)[None], len(POWERS), axis=0)
     less = exp(-np.abs(x))
     yes = np.minimum(x, 0.0) - log(1.0 + less)
@@ -128,7 +129,7 @@ def _noisy(right: Floats, n_classes: int) -> Floats:
 
 
 def log_sigmoid(x: Floats) -> Floats:
-    """Return log σ(x), also far out.
+    """Return log σ(x), for large |x| too.
 
     >>> log_sigmoid(np.array([-1000.0, 0.0, 1000.0])).round(3)
     array([-1.00e+03, -6.93e-01,  0.00e+00])
@@ -137,22 +138,22 @@ def log_sigmoid(x: Floats) -> Floats:
     return logarithm
 
 
-# As if one document had been wrong by a whole margin, whatever the power.
+# As if one document had been wrong by a whole margin, for every power.
 ONE_MISTAKE = evidence(np.ones((1, 1)), np.full((1, 1), -1, np.float32), "binary")
 
 
 def margin_counts(margin: Floats, labels: NDArray[np.float32], *, one_at_least: bool = False) -> Tally:
-    """Count the margins of all pairs of a document and a label, and of those that belong together.
+    """Count the margins of all pairs of a document and a label, and of the pairs that belong together.
 
-    A hinge loss wants both answers alike, and where few are yes all margins are too small. The counts tell
-    how many labels would be given above each margin, and how many of them rightly: see `offset`.
+    A hinge loss treats both answers alike, so where few answers are yes, all margins are too small. The
+    counts say how many labels a threshold would give, and how many of these would be right: see `offset`.
 
     Parameters
     ----------
     margin, labels : (n, T)
         As for `evidence`.
     one_at_least : bool
-        Whether a document is given its best label whatever its margin is, which then counts as the farthest.
+        Whether a document always gets its best label. Then the margin of that label counts as the largest.
 
     Returns
     -------
@@ -169,9 +170,9 @@ def margin_counts(margin: Floats, labels: NDArray[np.float32], *, one_at_least: 
 
 
 def offset(posterior: Joint) -> float:
-    """Return the margin, in units of ε, above which a label is given: where micro-averaged F1 was best.
+    """Return the threshold for margins, in units of ε: the one with the best micro-averaged F1.
 
-    Where each document is given its best label it is not above 0: what a margin says yes to is given.
+    If each document gets its best label, the threshold is at most 0: a positive margin is always a yes.
 
     >>> prior = Joint(**Calibration("labels").prior())
     >>> offset(prior)
@@ -187,26 +188,26 @@ def offset(posterior: Joint) -> float:
 
 
 def one_at_least(posterior: Joint) -> bool:
-    """Return whether every document has a label: none was learned that has not."""
+    """Return whether every document has a label, as all learned ones had."""
     return "without" in posterior and bool(posterior["without"].counts[0, 0] < 0.5)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is learned of margins: what they mean, how frequent classes are and, of many labels, an offset."""
+    """What is learned about margins: their meaning, frequencies of classes, an offset for several labels."""
 
     kind: Kind
     n_tasks: int = 1  # T
-    enough: int = 128  # documents of a mini-batch that are evidence of what margins mean: they cost time
-    balanced: bool = False  # whether all classes are to be as frequent,
-    weights: tuple[float, ...] = ()  # or the odds of each task are to be multiplied; (): by 1
+    enough: int = 128  # documents of a mini-batch that serve as evidence of the meaning: each costs time
+    balanced: bool = False  # whether classes count as if all were equally frequent;
+    weights: tuple[float, ...] = ()  # otherwise factors for the odds of each task; (): all 1
 
     @property
     def _one_mistake(self) -> Floats:
         return ONE_MISTAKE[:, :, : shape(self.kind)[2]]
 
     def prior(self) -> dict[str, Any]:
-        """Return the prior of all that is learned: few documents without a mistake prove little."""
+        """Return the prior of everything that is learned: a few documents without a mistake prove little."""
         prior: dict[str, Any] = {
             "temperature": Categorical(self._one_mistake.ravel()),
             "classes": Tally(np.ones((2, self.n_tasks))),
@@ -226,13 +227,12 @@ class Calibration:
         index: int,
         before: Before[Joint] | None = None,
     ) -> dict[str, Any]:
-        """Return what progressive predictions say of what margins mean and of the offset.
+        """Return what progressive predictions say about the meaning of margins, and about the offset.
 
-        An eighth of a mini-batch is evidence of what they mean, or `enough` documents if that is more; fewer
-        where each has many labels, which are as many questions. A mini-batch counts by the fourth power of
-        its `index`, and of the offset by the square: margins grow while a model learns, and the first of all,
-        when nothing is learned, say nothing. Over all it is as if one document of the last mini-batch had
-        been a mistake.
+        Evidence of the meaning is an eighth of a mini-batch, or `enough` documents if that is more; fewer if
+        each has many labels, since every label is a question. Margins grow while a model learns, and the very
+        first ones say nothing. So a mini-batch counts with the fourth power of its `index`, for the offset
+        with the square. In total it is as if one document of the last mini-batch had been a mistake.
         """
         if before is not None and not before.kept and "labels" in before.statistics:
             posterior = Joint(posterior, labels=posterior["labels"] - before.statistics["labels"])
@@ -252,9 +252,9 @@ class Calibration:
         return learned
 
     def meaning(self, posterior: Joint) -> Meaning:
-        """Return what margins mean: the most probable power, and by it mean log temperature and mean noise.
+        """Return what margins mean: the most probable power, with its mean log temperature and mean noise.
 
-        Much evidence would leave one of `TEMPERATURES`; cubic splines (Catmull-Rom) say what is between them.
+        Much evidence would select one of `TEMPERATURES`; cubic splines (Catmull-Rom) go between them.
         """
         by_power = posterior["temperature"].to_arrays()["log_weights"].reshape(shape(self.kind))
         place = int(by_power.max(axis=(1, 2)).argmax())
@@ -272,37 +272,37 @@ class Calibration:
         return Meaning(temperature, POWERS[place], noise)
 
     def offsets(self, posterior: Joint, meaning: Meaning) -> Floats:
-        """Return what is taken from the margins of each task (T,), in units of ε.
+        """Return what to subtract from the margins of each task (T,), in units of ε.
 
         One-vs-rest margins of rare classes are too small: their weights are learned from few documents.
-        A class that is to count w times as much has the odds of a stream in which it is w times as frequent:
-        far below 0 sigmoids are exp, so that log w by the power times the temperature does it.
+        A class with weight w gets the odds that it would have in a stream where it is w times as frequent.
+        Far below 0 a sigmoid is an exponential, so log w over the power, times the temperature, does it.
         """
         yes, no = log(posterior["classes"].counts)
         odds = np.zeros(self.n_tasks) if not self.weights else log(np.array(self.weights))
         if self.kind == "exclusive":
             odds = odds - (1.0 if self.balanced else RARITY) * yes
             seen = posterior["classes"].counts[0]
-            odds -= (seen * odds).sum() / seen.sum()  # the average document stays where it is
+            odds -= (seen * odds).sum() / seen.sum()  # the margin of the average document does not change
         elif self.balanced:
             odds = no - yes
         return offset(posterior) - meaning.temperature / (2.0 * meaning.power) * odds
 
     def grown(self, posterior: Joint, source: NDArray[np.int64], sign: NDArray[np.float64]) -> dict[str, Any]:
-        """Make room for new tasks: task t continues task source[t] (-1: none), with its sign."""
+        """Make room for new tasks: task t continues task source[t] (-1: a new one), with its sign."""
         known = posterior["classes"].counts
         if np.array_equal(source, np.arange(known.shape[1])) and (sign > 0.0).all():
             return {}
         counts = np.where(sign > 0.0, known[:, source], known[::-1][:, source])
         everything = known.sum(axis=0).max() - 1.0
-        counts[:, source < 0] = [[1.0], [everything]]  # no document had it
+        counts[:, source < 0] = [[1.0], [everything]]  # no document had this label
         return {"classes": Tally(counts)}
 
     def converted(self, posterior: Joint) -> Joint:
-        """Return a posterior of this version; one of an earlier knew temperatures only."""
+        """Convert a posterior to this version; earlier ones knew only temperatures."""
         if "classes" not in posterior:
             posterior = Joint(posterior, classes=self.prior()["classes"])
-        if self.kind == "labels" and "without" not in posterior:  # its offset is that of such documents
+        if self.kind == "labels" and "without" not in posterior:  # its offset came from such documents
             posterior = Joint(posterior, without=Tally(np.ones((1, 1))))
         found = posterior.get("temperature")
         if not isinstance(found, Categorical) or found.log_weights.shape != TEMPERATURES.shape:
