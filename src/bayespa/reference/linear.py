@@ -47,7 +47,7 @@ def entries(rows: Rows, i: int) -> Iterator[tuple[int, float]]:
 
 
 def entries_and_bias(rows: Rows, i: int) -> list[tuple[int, float]]:
-    """Yield the entries of row i, the bias last."""
+    """Return the entries of row i, the bias last."""
     return [*entries(rows, i), (rows.n_columns, rows.bias)]
 
 

@@ -229,7 +229,7 @@ class HdpStep:
         return self._result(kept)
 
     def _waves(self, *, first: bool) -> list[list[range]]:
-        """Yield waves of shards: in the first sweep each as large as all before it, later a single one."""
+        """Return waves of shards: in the first sweep each as large as all before it, later a single one."""
         n_docs = len(self.words)
         shards = [range(b, min(b + SHARD, n_docs)) for b in range(0, n_docs, SHARD)]
         if not first:

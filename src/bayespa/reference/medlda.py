@@ -41,7 +41,7 @@ def rows_sum(x: Float32) -> np.float32:
 
 
 def draw(u: np.float32, weights: Float32) -> int:
-    """Return the topic at which the cumulated weights reach u times their sum: its lane, then its row."""
+    """Draw a topic in proportion to the weights, by a uniform number u: its lane, then its row."""
     cumulative = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
     lanes = cumulative[-1]
     sums = lanes.copy()  # cumulated: over pairs, fours, all lanes
