@@ -36,6 +36,8 @@ toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bayespa"
+html_static_path = ["static"]
+html_css_files = ["narrow.css"]
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
