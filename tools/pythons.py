@@ -15,8 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The release of Debian or Ubuntu that has it. Debian's apt knows no keys of Ubuntu: a package, which does not
-# change once a release is out, has this sum.
+# The release of Debian or Ubuntu that has it. Debian's apt does not know the keys of Ubuntu. So the package of
+# headers has to have this sum; it does not change once a release is out.
 PYTHONS = {
     "3.10": ("jammy", "89246f12cdfb1fac7675bc94d5cc8b9c72320f152e855197668305c73c8588ec"),
     "3.11": ("bookworm", None),
@@ -41,7 +41,8 @@ def interpreter(version: str) -> Path | None:
     for found in filter(None, names):
         if subprocess.run([found, "-V"], capture_output=True).returncode == 0:  # a shim of pyenv may not work
             return Path(found)
-    if PYTHONS[version][1] or platform.machine() != "x86_64":
+    _, checksum = PYTHONS[version]
+    if checksum or platform.machine() != "x86_64":  # a package of Ubuntu is for headers only
         return None
     system = packages(version, f"python{version}", "libstdc++6")
     launcher = system / "usr" / "bin" / "launcher"
