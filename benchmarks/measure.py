@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from benchmarks.memory import peak_megabytes
+
 T = TypeVar("T")
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
@@ -72,18 +74,6 @@ def line(sizes: Sequence[float], costs: Sequence[float]) -> tuple[float, float]:
     """Return a and b of the least-squares fit costs = a + b sizes."""
     b, a = np.polyfit(sizes, costs, 1)
     return float(a), float(b)
-
-
-def peak_megabytes() -> float:
-    """Return the largest resident memory of this process so far."""
-    # Not ru_maxrss: a process that was spawned inherits its parent's.
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-
-
-def resident_megabytes(process: int | str = "self") -> float:
-    """Return the resident memory of this process, or of that with a number, now."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _with_peak(function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, float]:

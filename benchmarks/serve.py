@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import bayespa
 from bayespa.datasets import load_arxiv_sample
-from benchmarks.measure import resident_megabytes
+from benchmarks.memory import resident_megabytes
 
 LEARNED = 200  # documents a second
 QUIET_LEARNED, QUIET_PREDICTED, GROWTH = 50, 150, 1.05  # a second, while memory is watched

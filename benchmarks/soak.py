@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.measure import resident_megabytes
+from benchmarks.memory import resident_megabytes
 from benchmarks.train_memory import OPTIONS, PROGRAM, documents
 
 FIRST, GROWTH = 20_000, 1.05

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from bayespa import BayesPAClassifier, PassiveAggressiveClassifier
-from benchmarks.measure import Watch, resident_megabytes
+from benchmarks.measure import Watch
+from benchmarks.memory import resident_megabytes
 
 ESTIMATORS = {
     "gibbs": BayesPAClassifier(),

@@ -11,7 +11,8 @@ import numpy as np
 
 from bayespa import MedHDPClassifier
 from bayespa.datasets import make_topic_corpus
-from benchmarks.measure import Watch, resident_megabytes
+from benchmarks.measure import Watch
+from benchmarks.memory import resident_megabytes
 
 N_WORDS, N_LABELS, TOKENS, BATCH = 2000, 5, 25.0, 2048
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from bayespa import MedLDAClassifier
 from bayespa.datasets import make_topic_corpus
-from benchmarks.measure import Watch, peak_megabytes
+from benchmarks.measure import Watch
+from benchmarks.memory import peak_megabytes
 
 PIECE = 8192  # documents drawn at a time
 

@@ -171,7 +171,7 @@ def test_programs_learn_and_predict_from_files_in_processes_of_their_own(tmp_pat
     lines = [json.dumps({"text": text, "label": label}) for label, text in words.items()] * 20
     path.write_text("\n".join(lines) + "\n")
     for name in ("bayespa linear", "scikit-learn, tf-idf and LinearSVC"):
-        cpu, peak, accuracy = end_to_end.measured(name, str(path), str(path))
+        cpu, peak, accuracy = end_to_end.measured(name, path, path, tmp_path / "bytecode")
         assert cpu > 0
         assert peak > 10
         assert accuracy == 1.0
