@@ -39,9 +39,12 @@ def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool)
     if probabilities is None:
         probabilities = np.empty((len(chunk), 0))
     deviations = answers.deviations or [0.0] * len(chunk)
-    rows = zip(chunk, answers.labels, probabilities, deviations, strict=True)
-    for document, label, row, deviation in rows:
-        best = {names[i]: round(float(row[i]), 4) for i in np.argsort(-row, kind="stable")[:top]}
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
+    ranked = np.take_along_axis(probabilities, order, axis=1).tolist()
+    shown_names = [column(name, between=" ") for name in names]
+    rows = zip(chunk, answers.labels, order.tolist(), ranked, deviations, strict=True)
+    for document, label, places, values, deviation in rows:
+        best = [(i, round(p, 4)) for i, p in zip(places, values, strict=True)]
         if answers.deviations is not None:
             digits = f"{label:.6g}", f"{deviation:.6g}"
             if as_json:
@@ -49,9 +52,10 @@ def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool)
             else:
                 yield "\t".join([column(document.id), *digits])
         elif as_json:
-            yield json_line({"id": document.id, "label": label, **({"probabilities": best} if names else {})})
+            probable = {"probabilities": {names[i]: p for i, p in best}} if names else {}
+            yield json_line({"id": document.id, "label": label, **probable})
         else:
-            probable = " ".join(f"{column(name, between=' ')}:{p:.3f}" for name, p in best.items())
+            probable = " ".join(f"{shown_names[i]}:{p:.3f}" for i, p in best)
             shown = [column(document.id), _text(label), probable]
             yield "\t".join(shown if names else shown[:2])
 

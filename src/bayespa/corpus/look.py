@@ -21,6 +21,7 @@ _KEPT = 10_000  # different labels; later ones are only counted
 _IN_A_ROW = 20  # malformed records in a row that end the look; `read` reports them
 _BEGINNING = 1 << 20  # bytes in which to find the first record
 _WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d")  # the beginning of one
 _TIME = re.compile(r"(.*_)?(date|time|datetime|timestamp|created|published|posted)(_.*)?", re.IGNORECASE)
 _BETWEEN = (";", "|", ",")  # possible separators of labels
 
@@ -196,7 +197,7 @@ def _time(value: str) -> float | str | None:
     >>> _time("2012-05-01 10:00"), _time("1335866400"), _time("May 1")
     ('2012-05-01 10:00', 1335866400.0, None)
     """
-    if re.match(r"\d{4}-\d\d", value):
+    if _DATE.match(value):
         return value
     try:
         return float(value)

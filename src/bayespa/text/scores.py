@@ -52,19 +52,18 @@ class Scores:
                 self._sums += abs(error), error * error, y, y * y
             return
         if self.target == "class":
-            names = [(str(label), str(guess)) for label, guess in pairs]
-            hits = [label for label, guess in names if label == guess]
-            self._exact += len(hits)
-            self._true.update(label for label, _ in names)
-            self._given.update(guess for _, guess in names)
-            self._hits.update(hits)
+            for (label, guess), n in Counter((str(label), str(guess)) for label, guess in pairs).items():
+                self._count({label}, {guess}, n)
             return
-        classes = [(set(_names(label)), set(_names(guess))) for label, guess in pairs]
-        self._exact += sum(true == given for true, given in classes)
-        # Sorted, so that the order does not depend on hashes.
-        self._true.update(name for true, _ in classes for name in sorted(true))
-        self._given.update(name for _, given in classes for name in sorted(given))
-        self._hits.update(name for true, given in classes for name in sorted(true & given))
+        for (label, guess), n in Counter(pairs).items():
+            self._count(set(_names(label)), set(_names(guess)), n)
+
+    def _count(self, true: set[str], given: set[str], n: int) -> None:
+        """Count n documents with the same classes and the same predictions."""
+        self._exact += n if true == given else 0
+        for counts, names in ((self._true, true), (self._given, given), (self._hits, true & given)):
+            for name in sorted(names):  # so that the order does not depend on hashes
+                counts[name] += n
 
     def __add__(self, other: Scores) -> Scores:
         """Return the scores of both sets of predictions."""
@@ -185,31 +184,33 @@ class ProbabilityScores:
 
     def add(self, labels: Sequence[Label], probabilities: NDArray[np.float64]) -> None:
         """Count documents and the probabilities of their classes, (n, n_classes)."""
-        for label, row in zip(labels, probabilities, strict=True):
-            if label is None:
-                continue
-            self.n += 1
-            true = [self._column[name] for name in _names(label) if name in self._column]
+        labelled = [row for row, label in enumerate(labels) if label is not None]
+        probabilities = probabilities[labelled]
+        self.n += len(labelled)
+        true = np.zeros(probabilities.shape, np.bool_)
+        for row, label in enumerate(labels[i] for i in labelled):
             new = [name for name in _names(label) if name not in self._column]
             self.unknown.update(new)
             self.n_unknown += bool(new)
-            if self.target == "classes":
-                y = np.zeros(len(row), np.bool_)
-                y[true] = True
-                self._lose(np.where(y, row, 1.0 - row))
-                self._bin(row, y)
-                continue
-            if true:
-                self._lose(row[true])
-            best = int(row.argmax())
-            self._bin(row[[best]], np.array([best in true]))
-            rank = int((row > row[true[0]]).sum()) if true else len(row)
-            for k in self._top:
-                self._top[k] += rank < k
+            true[row, [self._column[name] for name in _names(label) if name in self._column]] = True
+        if self.target == "classes":
+            self._lose(np.where(true, probabilities, 1.0 - probabilities))
+            self._bin(probabilities.ravel(), true.ravel())
+            return
+        known, rows = true.any(axis=1), np.arange(len(true))
+        right = np.where(known, probabilities[rows, true.argmax(axis=1)], -np.inf)
+        self._lose(right[known, None])
+        best = probabilities.argmax(axis=1)
+        self._bin(probabilities[rows, best], true[rows, best])
+        rank = (probabilities > right[:, None]).sum(axis=1)
+        for k in self._top:
+            self._top[k] += int((rank < k).sum())
 
     def _lose(self, right: NDArray[np.float64]) -> None:
-        self._losses += len(right)
-        self._loss -= float(log(np.maximum(right, 1e-15)).sum())
+        """Count the probabilities of what is right, (n, terms of a document)."""
+        self._losses += right.size
+        for loss in log(np.maximum(right, 1e-15)).sum(axis=1).tolist():  # one by one: however they are grouped
+            self._loss -= loss
 
     def _bin(self, probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
         place = np.minimum((probability * self.BINS).astype(np.int64), self.BINS - 1)

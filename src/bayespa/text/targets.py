@@ -13,6 +13,7 @@ from bayespa.corpus import ClassNames, Label, Target
 from bayespa.corpus.documents import Fields
 
 _FIELDS = Fields()
+_AS_READ = {"class": str, "classes": tuple, "number": float}
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 MEANING = {
     "class": "the name of one class",
@@ -42,8 +43,10 @@ def plain_label(value: Any) -> Label | int:
     >>> [plain_label(value) for value in (["a", "b"], {"b", "a"}, np.int64(3), 0.5, float("nan"), "")]
     [('a', 'b'), ('a', 'b'), 3, 0.5, None, None]
     """
-    if type(value) is str:  # as most are
+    if type(value) is str:  # as most are,
         return value or None
+    if type(value) is tuple and all(type(one) is str and one for one in value):  # or so, from a file
+        return value if len(set(value)) == len(value) else tuple(dict.fromkeys(value))
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     if type(value) is int:  # a class, or a number if other labels are fractions
         return value
@@ -66,7 +69,7 @@ def target_of(labels: Sequence[Label | int]) -> Target:
 
 def as_target(label: Label | int, target: Target, row: int) -> Label:
     """Return a label in the form of the target."""
-    if label is None or (target == "class" and type(label) is str):
+    if label is None or type(label) is _AS_READ[target]:
         return label
     if isinstance(label, int):
         label = float(label) if target == "number" else str(label)
