@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the bottom to the top. A room imports those below it; those of one line know nothing of each other.
 LAYERS = [
     ["_native"],
-    ["native", "checks", "classes", "ranking", "workers"],
+    ["native", "checks", "classes", "late", "ranking", "workers"],
     ["posteriors", "reference"],
     ["learning"],
     ["estimators"],

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.metrics import log_loss, top_k_accuracy_score
@@ -167,6 +168,20 @@ def test_parameters_that_may_be_set_at_any_time_are_those_of_answers():
     before = found.predict_proba(TEXTS[:4])
     found.estimator.set_params(expert=None)
     assert (found.predict_proba(TEXTS[:4]) != before).any()
+
+
+def test_the_estimator_is_that_of_scikit_learn_and_the_model_the_same_without():
+    found = model().learn(TEXTS, CLASSES)
+    assert type(found.estimator) is bayespa.MedLDAClassifier
+    assert is_classifier(found.estimator)
+    assert not isinstance(found.learner, BaseEstimator)
+    assert found.estimator.get_params() == {
+        name: getattr(found.learner, name) for name in found.learner._get_param_names()
+    }
+    assert found.estimator.score(found.counts(TEXTS), CLASSES) == 1.0
+    again = clone(found.estimator)
+    assert type(again) is bayespa.MedLDAClassifier
+    assert not hasattr(again, "n_features_in_")
 
 
 def test_before_anything_is_learned():

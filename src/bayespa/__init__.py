@@ -1,7 +1,8 @@
 """Online Bayesian max-margin learning: classifiers and topics from a stream, in one pass."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bayespa.late import late
 
 if TYPE_CHECKING:
     from bayespa.linear import (
@@ -62,20 +63,5 @@ _HOMES = {
         "OnlineLDA",
     ),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 _ROOMS = ("corpus", "datasets", "inspect", "learning", "linear", "posteriors", "text", "topics")
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name or a subpackage."""
-    if name in _HOME:
-        found = getattr(import_module(_HOME[name]), name)
-        globals()[name] = found
-        return found
-    if name in _ROOMS:
-        return import_module(f"bayespa.{name}")
-    raise AttributeError(f"module 'bayespa' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+__getattr__, __dir__ = late(__name__, _HOMES, _ROOMS)

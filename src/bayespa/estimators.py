@@ -3,6 +3,8 @@
 A call that learns computes the next value aside and publishes it in one assignment. After an exception or a
 signal, and for a reader in another thread, the estimator is complete: in the old state or in the new one. A
 shallow copy of an estimator is therefore a snapshot, and costs nothing.
+
+Nothing here imports scikit-learn: that takes a second, and models of texts learn and predict without it.
 """
 
 from __future__ import annotations
@@ -11,12 +13,11 @@ import inspect
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _get_feature_names, _num_features
+from scipy import sparse
 
 from bayespa.checks import require_number
 
@@ -100,7 +101,7 @@ class Features:
     @classmethod
     def of(cls, X: Any, topical: ArrayLike | None = None) -> Features:
         """Return the columns of X, with their names if there are any."""
-        n = int(_num_features(X))
+        n, names = _columns(X)
         if topical is not None:
             topical = np.array(topical)
             if topical.shape != (n,) or topical.dtype != np.bool_:
@@ -108,7 +109,7 @@ class Features:
                     f"topic_words is an array of {topical.dtype} of shape {topical.shape}; give True or "
                     f"False for each of the {n} columns"
                 )
-        return cls(n, _get_feature_names(X), topical)
+        return cls(n, names, topical)
 
     @classmethod
     def from_file(cls, values: dict[str, Any]) -> Features:
@@ -143,24 +144,48 @@ class Features:
         return after
 
 
-class ValueEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """An estimator whose state is `_learned`, a frozen value; `features` of the value are the columns."""
+def _columns(X: Any) -> tuple[int, NDArray[Any] | None]:
+    """Return the number of columns, and their names if they have any."""
+    if isinstance(X, sparse.csr_matrix):
+        return int(X.shape[1]), None
+    from sklearn.utils.validation import _get_feature_names, _num_features
+
+    return int(_num_features(X)), _get_feature_names(X)
+
+
+class ValueEstimator:
+    """Parameters, and a state `_learned`, a frozen value; `features` of the value are the columns.
+
+    With scikit-learn's `BaseEstimator` as a further base class it is an estimator.
+    """
 
     _learned: Any
+    _name: ClassVar[str]  # for users and files: of the class, or what the class says
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._name = vars(cls).get("_name", cls.__name__)
 
     @classmethod
     @cache
     def _get_param_names(cls) -> tuple[str, ...]:
         """Return the names of parameters, cached: reading the signature is slower than a prediction."""
-        return tuple(super()._get_param_names())
+        return tuple(sorted(inspect.signature(cls).parameters))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)
 
+    def _require_fitted(self) -> None:
+        """Raise scikit-learn's error if nothing was learned."""
+        if "_learned" not in vars(self):
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(self)
+
     def _known(self) -> Any:
         """Return what was learned; raise an AttributeError if nothing was, as scikit-learn does."""
         if "_learned" not in vars(self):
-            raise AttributeError(f"this {type(self).__name__} has learned nothing yet; call fit first")
+            raise AttributeError(f"this {self._name} has learned nothing yet; call fit first")
         return self._learned
 
     @property

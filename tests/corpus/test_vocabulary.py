@@ -20,6 +20,7 @@ from bayespa.corpus import (
     BagVectorizer,
     OnlineVocabulary,
     Tokenizer,
+    stop_words,
     vectorizer_from_state,
     vectorizer_to_state,
 )
@@ -78,6 +79,10 @@ def test_columns_come_in_order_of_admission_and_stay():
 def test_fixed_width():
     vocabulary = OnlineVocabulary(max_words=4, min_count=1, fixed_width=True)
     assert vocabulary.learn(["one two"]).toarray().tolist() == [[1, 1, 0, 0]]
+
+
+def test_stop_words_are_those_of_scikit_learn():
+    assert stop_words.ENGLISH_STOP_WORDS == ENGLISH_STOP_WORDS
 
 
 def test_length_of_words():

@@ -47,7 +47,7 @@ def learn_stream_of_broker(
     with ExitStack() as stack:
         stack.enter_context(locked(target, wait=wait))
         model = load_text_model(path, jobs)
-        model.estimator.set_params(lag=1)  # learn documents as they come
+        model.with_lag(1)  # learn documents as they come
         reading = Reading(options, model.reading)
         source = stack.enter_context(open_source(url))
         sink = None if predictions is None else stack.enter_context(open_sink(predictions))

@@ -35,13 +35,14 @@ def new_model(
 ) -> TextModel:
     """Return a new model; `words` is None if the input has numbers for words."""
     estimator = KINDS[kind].classifier()
-    unknown = set(parameters) - set(estimator.get_params())
+    named = set(estimator._get_param_names())
+    unknown = set(parameters) - named
     turned = sorted(unknown & set(getattr(estimator, "expert_", ())))
     if expert := {name: parameters.pop(name) for name in turned}:
         parameters["expert"] = expert
         unknown -= set(expert)
     if unknown:
-        known = sorted({*estimator.get_params(), *getattr(estimator, "expert_", ())} - set(ELSEWHERE))
+        known = sorted({*named, *getattr(estimator, "expert_", ())} - set(ELSEWHERE))
         raise click.UsageError(
             f"--model {kind} has no parameter {', '.join(sorted(unknown))}; --set knows {', '.join(known)}"
         )

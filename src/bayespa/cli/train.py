@@ -370,7 +370,7 @@ def update(
             if stream and lag is not None and lag > 1:
                 raise click.UsageError(f"--lag {lag} works only with files, not with '-'; leave it out")
             if stream or lag is not None:
-                model.estimator.set_params(lag=lag or 1)
+                model.with_lag(lag or 1)
             look = source.look(inputs) if buffer is None else None
             started["mix"] = start.mixing(look, inputs, buffer)
         seconds = _SECONDS if stream and seconds is None else seconds

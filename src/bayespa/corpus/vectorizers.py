@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 from bayespa.checks import require_number
 from bayespa.corpus.documents import Bag
@@ -98,7 +97,14 @@ _OWN: dict[str, type[OnlineVocabulary] | type[BagVectorizer]] = {
     "BagVectorizer": BagVectorizer,
 }
 _DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
-_SKLEARN = {"CountVectorizer": CountVectorizer, "HashingVectorizer": HashingVectorizer}
+_SKLEARN = ("CountVectorizer", "HashingVectorizer")
+
+
+def _of_sklearn(kind: str) -> Any:
+    """Return one of scikit-learn's vectorizers, None for another name."""
+    from sklearn.feature_extraction import text
+
+    return getattr(text, kind) if kind in _SKLEARN else None
 
 
 def vectorizer_to_state(vectorizer: Any, mark: int | None = None) -> dict[str, Any]:
@@ -115,10 +121,10 @@ def vectorizer_to_state(vectorizer: Any, mark: int | None = None) -> dict[str, A
     kind = type(vectorizer).__name__
     if type(vectorizer) in _OWN.values():
         return {"kind": kind, **vectorizer.to_state(mark)}
-    if type(vectorizer) not in _SKLEARN.values():
+    if type(vectorizer) is not _of_sklearn(kind):
         raise TypeError(f"a {kind} has no plain state; use one of {', '.join([*_OWN, *_SKLEARN])}")
     parameters = dict(vectorizer.get_params())
-    if isinstance(vectorizer, CountVectorizer):
+    if kind == "CountVectorizer":
         vectorizer.transform([])  # raises NotFittedError
         parameters["vocabulary"] = vectorizer.get_feature_names_out().tolist()
     parameters["dtype"] = np.dtype(parameters["dtype"]).name
@@ -150,7 +156,7 @@ def vectorizer_from_state(state: dict[str, Any]) -> Any:
     require_pattern(options.get("token_pattern", ""))
     options["dtype"] = np.dtype(options["dtype"])
     options["ngram_range"] = tuple(options["ngram_range"])
-    vectorizer = _SKLEARN[kind](**options)
+    vectorizer = _of_sklearn(kind)(**options)
     vectorizer._validate_params()
     vectorizer.transform(["one or two"])
     return vectorizer

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from bayespa.checks import number_of_threads, require_number
 from bayespa.corpus.documents import Bag, brief
+from bayespa.corpus.stop_words import ENGLISH_STOP_WORDS
 from bayespa.native.text import NativeVocabulary, WordCounts, WordRules
 from bayespa.reference.text import ASCII_WORD, RUNS, PythonVocabulary, Tokenizer
 

@@ -170,7 +170,7 @@ def word_names(model: Any, feature_names: ArrayLike | None) -> Sequence[str]:
 def topic_table(model: TextModel, n_words: int) -> list[dict[str, Any]]:
     """Return the topics of a model, the largest first: name, share, class or weight, and words."""
     words, labels = model.topics(n_words), model.topics(3, CONTRAST)
-    view = TopicView.of(model.estimator)
+    view = TopicView.of(model.learner)
     shares = view.size / max(float(view.size.sum()), np.finfo(float).tiny)
     rows = []
     for k in np.argsort(-shares, kind="stable").tolist():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, column_or_1d, validate_data
@@ -80,7 +80,7 @@ class LearnedWeights(ABC):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearEstimator(ValueEstimator, metaclass=ABCMeta):
+class LinearEstimator(ValueEstimator, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """Checks, and predictions from the learned state.
 
     Parameters

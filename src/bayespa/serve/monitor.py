@@ -24,7 +24,6 @@ from prometheus_client import CollectorRegistry, Gauge
 from bayespa.inspect.calibration import Reliability
 from bayespa.serve.drift import Drift
 from bayespa.serve.service import LearnedBatch, Predicted, Service
-from bayespa.text.model import TextModel
 from bayespa.text.targets import names_of
 from bayespa.topics.relevance import CONTRAST
 
@@ -302,7 +301,7 @@ class StreamWatch:
         self._noticed = True
 
     def _predicted(self, labels: Sequence[Any]) -> None:
-        self.monitor.predicted(labels, lambda: topic_sizes(self._service.published.model))
+        self.monitor.predicted(labels, lambda: self._service.published.model.topic_sizes())
 
     def keep(self) -> None:
         """Save the monitor in the store."""
@@ -323,15 +322,8 @@ class StreamWatch:
         found, model = self.monitor.summary(), self._service.published.model
         words: dict[str, list[str]] = {}
         if model.has_topics:
-            words = dict(zip(model.estimator.topic_names_, model.topics(3, CONTRAST), strict=True))
+            words = dict(zip(model.topic_sizes(), model.topics(3, CONTRAST), strict=True))
         return {
             **found,
             "topics": [{**topic, "words": words.get(topic["name"], [])} for topic in found["topics"]],
         }
-
-
-def topic_sizes(model: TextModel) -> dict[str, float]:
-    """Return how many words each topic of a model has learned; nothing for a model without topics."""
-    if not model.has_topics:
-        return {}
-    return dict(zip(model.estimator.topic_names_, model.estimator.topic_sizes_.tolist(), strict=True))

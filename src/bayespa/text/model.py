@@ -143,15 +143,20 @@ class TextModel(TextPredictor):
 
     def with_jobs(self, n_jobs: int) -> Self:
         """Set the number of threads, -1 for one per processor; the result is the same."""
-        self.estimator.set_params(n_jobs=n_jobs)
+        self.learner.n_jobs = n_jobs
         if isinstance(self.vectorizer, OnlineVocabulary):
             self.vectorizer.n_jobs = n_jobs
+        return self
+
+    def with_lag(self, lag: int) -> Self:
+        """Set the number of mini-batches of a stream that are computed at once."""
+        self.learner.lag = lag
         return self
 
     @property
     def batch_size(self) -> int:
         """The best size of a mini-batch."""
-        estimator = self.estimator or self._new_estimator("class")
+        estimator = self.learner or self._new_estimator("class")
         if estimator.batch_size is None:
             return 256
         require_number("batch_size", estimator.batch_size, 1, whole=True)
@@ -160,13 +165,13 @@ class TextModel(TextPredictor):
     @property
     def first_batch_size(self) -> int:
         """The best number of documents in the first call; some models are initialised from them."""
-        estimator = self.estimator or self._new_estimator("class")
+        estimator = self.learner or self._new_estimator("class")
         return max(self.batch_size, estimator._first_call() or 0)
 
     @property
     def lag(self) -> int:
         """Number of mini-batches of a stream that are computed at once."""
-        estimator = self.estimator or self._new_estimator("class")
+        estimator = self.learner or self._new_estimator("class")
         require_number("lag", estimator.lag, 1, 1024, whole=True)
         return int(estimator.lag)
 
@@ -313,7 +318,7 @@ class TextModel(TextPredictor):
             The last mini-batch that was launched, if it is still in progress.
         """
         target, labels, classes = self._checked(labels, last)
-        estimator, n_columns = self.estimator, counted.counts.shape[1]
+        estimator, n_columns = self.learner, counted.counts.shape[1]
         known = _n_columns(estimator) if last is None else last.planned.features.n
         planned = estimator._launch(
             flight,
@@ -332,7 +337,7 @@ class TextModel(TextPredictor):
         record: Recorder = lambda estimator, target: {},
     ) -> Self:
         """Add what the oldest mini-batch in progress has taught; `record` is as in `learn_counts`."""
-        estimator, target = copy(self.estimator), self.target
+        estimator, target = copy(self.learner), self.target
         assert target is not None  # it has learned
         estimator._land(flight, launched.planned)
         return self._publish(estimator, target, launched.counted, launched.labels, launched.classes, record)
@@ -391,7 +396,8 @@ class TextModel(TextPredictor):
                 f"class_weight= has {brief(unknown[0])}, which the model does not know; it knows "
                 f"{some(np.array(learned.classes))}"
             )
-        estimator = copy(learned.estimator).set_params(class_weight=class_weight)
+        estimator = copy(learned.estimator)
+        estimator.class_weight = class_weight
         self._learned = replace(learned, estimator=estimator)
         return self
 
@@ -460,8 +466,8 @@ class TextModel(TextPredictor):
             reading=description["reading"],
             stop_words=stop_words,
         )
-        if target is None or type(estimator) is not type(model.estimator):
-            raise ValueError(f"a {type(estimator).__name__} is not of kind {model.kind!r}")
+        if target is None or type(estimator) is not type(model.learner):
+            raise ValueError(f"a {estimator._name} is not of kind {model.kind!r}")
         classes = ClassNames.from_state(description["classes"]).names
         if target != "number" and set(classes) != {str(name) for name in estimator.classes_}:
             raise ValueError("the classes of the model and of its estimator differ")

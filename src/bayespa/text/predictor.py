@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 
+from bayespa import topics
 from bayespa.corpus import Bag, ClassNames, Document, Label, Target
 from bayespa.corpus.documents import brief
 from bayespa.text.history import History
 from bayespa.text.targets import MEANING, as_target, encoded, names_of, plain_label, several, target_of
-from bayespa.topics import MedHDPClassifier, MedHDPRegressor, MedLDAClassifier, MedLDARegressor
 from bayespa.topics.documents import LONGEST
 from bayespa.topics.explain import Explanation
+from bayespa.topics.medhdp import MedHDPOfClasses, MedHDPOfNumbers
+from bayespa.topics.medlda import MedLDAOfClasses, MedLDAOfNumbers
 
 Content = str | bytes | Bag  # bytes are UTF-8
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model: its estimators and fixed parameters."""
+    """A kind of model: its estimators, without scikit-learn, and fixed parameters."""
 
     classifier: type[Any]
     regressor: type[Any]
@@ -32,9 +33,9 @@ class Kind:
 
 
 KINDS = {
-    "medlda": Kind(MedLDAClassifier, MedLDARegressor),
-    "medhdp": Kind(MedHDPClassifier, MedHDPRegressor),
-    "linear": Kind(MedLDAClassifier, MedLDARegressor, {"decides": "words"}),
+    "medlda": Kind(MedLDAOfClasses, MedLDAOfNumbers),
+    "medhdp": Kind(MedHDPOfClasses, MedHDPOfNumbers),
+    "linear": Kind(MedLDAOfClasses, MedLDAOfNumbers, {"decides": "words"}),
 }
 
 
@@ -75,9 +76,17 @@ class TextPredictor:
     _learned: LearnedTexts
 
     @property
-    def estimator(self) -> Any:
-        """The estimator, once the kind of labels is known; a snapshot."""
+    def learner(self) -> Any:
+        """What learns and predicts: `estimator` without scikit-learn, which takes a second to import."""
         return self._learned.estimator
+
+    @property
+    def estimator(self) -> Any:
+        """The estimator of scikit-learn, once the kind of labels is known; a snapshot.
+
+        It shares its attributes with the model: parameters that are set there hold here.
+        """
+        return None if self.learner is None else _for_scikit(self.learner)
 
     @property
     def target(self) -> Target | None:
@@ -136,6 +145,8 @@ class TextPredictor:
         """Return what was learned, the same for a whole answer."""
         learned = self._learned
         if not learned.fitted:
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError("this TextModel has learned nothing yet; call learn first")
         return learned
 
@@ -244,6 +255,13 @@ class TextPredictor:
         """Whether there are topics."""
         return KINDS[self.kind].fixed.get("decides") != "words"
 
+    def topic_sizes(self) -> dict[str, float]:
+        """Return about how many words each topic has learned, by its name; none of a model without topics."""
+        if not self.has_topics:
+            return {}
+        estimator = self._now().estimator
+        return dict(zip(estimator.topic_names_, estimator.topic_sizes_.tolist(), strict=True))
+
     def topics(self, n_words: int = 10, relevance: float = 1.0) -> list[list[str]]:
         """Return the top words of each topic; with `relevance` below 1, those that distinguish it."""
         if not self.has_topics:
@@ -261,6 +279,13 @@ class TextPredictor:
         X = self._features(estimator, counts)
         explanation: Explanation = estimator.explain(X, feature_names=self._words(estimator), **named)
         return explanation
+
+
+def _for_scikit(estimator: Any) -> Any:
+    """Return scikit-learn's estimator that shares all attributes with this one; the first call imports it."""
+    made: Any = object.__new__(getattr(topics, estimator._name))
+    made.__dict__ = estimator.__dict__
+    return made
 
 
 def require_column(values: Sequence[Any], name: str) -> None:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from bayespa import linear, topics
 from bayespa.corpus import vectorizer_from_state
 from bayespa.posteriors import Categorical, Dirichlet, Gaussian, Joint, Sticks, Sums, Tally
 from bayespa.text import cells, files
 from bayespa.text.files import ModelFileError, short
 from bayespa.text.model import TextModel
+from bayespa.text.predictor import KINDS
 from bayespa.text.stream import StreamRun
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.topic_sums import TopicSums
 
 __all__ = ["ModelFileError", "load", "save"]
 
-ESTIMATORS: dict[str, type[Any]] = {  # all that a file may name
-    name: getattr(package, name) for package in (linear, topics) for name in package.__all__
+_OF_TEXTS: dict[str, type[Any]] = {  # all that a file of a `TextModel` may name
+    made._name: made for kind in KINDS.values() for made in (kind.classifier, kind.regressor)
 }
 _POSTERIORS: dict[str, type[Sums] | type[TopicSums]] = {
     kind.__name__: kind for kind in (Categorical, Dirichlet, Gaussian, Sticks, Tally, TopicSums)
@@ -116,8 +116,11 @@ def _model(state: Any, content: _Content) -> Any:
     if not isinstance(state, dict):
         raise ValueError(f"its state is a {type(state).__name__}, not an object")
     if state["kind"] != "TextModel":
-        return _to_estimator(state, content)
-    estimator, description = _to_estimator(state["estimator"], content), state["description"]
+        return _to_estimator(state, content, estimators())
+    learned, description = state["estimator"], state["description"]
+    if learned["kind"] not in _OF_TEXTS and learned["kind"] in estimators():
+        raise ValueError(f"a {learned['kind']} is not of kind {description['kind']!r}")
+    estimator = _to_estimator(learned, content, _OF_TEXTS)
     if not isinstance(description["reading"], dict):
         raise ValueError(f"reading is a {type(description['reading']).__name__}, not an object")
     if description["run"] is not None:
@@ -128,13 +131,25 @@ def _model(state: Any, content: _Content) -> Any:
 # Estimators: their parameters, and what they have learned.
 
 
+@cache
+def estimators() -> dict[str, type[Any]]:
+    """Return all estimators that a file may name; this imports scikit-learn, which a `TextModel` does not."""
+    from bayespa import linear, topics
+
+    return {name: getattr(package, name) for package in (linear, topics) for name in package.__all__}
+
+
 def _from_estimator(estimator: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    kind = type(estimator).__name__
-    if ESTIMATORS.get(kind) is not type(estimator):
-        raise TypeError(f"a {kind} cannot be saved; use TextModel or one of {', '.join(ESTIMATORS)}")
+    if type(estimator) not in _OF_TEXTS.values() and type(estimator) not in estimators().values():
+        kind, known = type(estimator).__name__, ", ".join(estimators())
+        raise TypeError(f"a {kind} cannot be saved; use TextModel or one of {known}")
     estimator = copy(estimator)  # one version of the state, even if other threads learn
-    check_is_fitted(estimator)
-    parts = {"parameters": estimator.get_params(deep=False), "learned": estimator._to_file()}
+    estimator._require_fitted()
+    kind, parameters = estimator._name, estimator._get_param_names()
+    parts = {
+        "parameters": {name: getattr(estimator, name) for name in parameters},
+        "learned": estimator._to_file(),
+    }
     state = {
         part: {name: _encode(value, name, arrays) for name, value in values.items()}
         for part, values in parts.items()
@@ -143,14 +158,14 @@ def _from_estimator(estimator: Any, arrays: dict[str, NDArray[Any]]) -> dict[str
     return {"kind": kind, **state}
 
 
-def _to_estimator(state: dict[str, Any], content: _Content) -> Any:
-    if state["kind"] not in ESTIMATORS:
+def _to_estimator(state: dict[str, Any], content: _Content, kinds: Mapping[str, type[Any]]) -> Any:
+    if state["kind"] not in kinds:
         raise ValueError(f"it is a {state['kind']!r}, which this version of bayespa does not know")
     parameters, learned = (
         {name: content.decoded(value) for name, value in state[part].items()}
         for part in ("parameters", "learned")
     )
-    kind = ESTIMATORS[state["kind"]]
+    kind = kinds[state["kind"]]
     estimator = kind(**_renamed(kind, parameters, learned))
     estimator._from_file(_completed(learned))
     return estimator

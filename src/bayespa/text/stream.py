@@ -203,7 +203,8 @@ def learn_stream(
                     # If there are too few documents for the first mini-batch, predict the second half first.
                     edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
                     for begin, end in pairwise([*edges, len(chunk)]):
-                        run = learn_batch(model, chunk[begin:end], counted[begin:end], run, workers=workers)
+                        part = counted if len(edges) == 1 else counted[begin:end]  # else a copy
+                        run = learn_batch(model, chunk[begin:end], part, run, workers=workers)
                 due = since >= every or (seconds is not None and time.monotonic() - saved >= seconds)
                 while waiting and not flight.room(model.version):
                     run = land()
@@ -270,10 +271,7 @@ def learn_batch(
 
 def _topics(model: TextModel) -> dict[str, float]:
     """Return the names and sizes of the topics, if their number changes."""
-    if not model.fitted or not hasattr(model.estimator, "topic_ids_"):
-        return {}
-    names, sizes = model.estimator.topic_names_, model.estimator.topic_sizes_
-    return dict(zip(names, sizes.tolist(), strict=True))
+    return model.topic_sizes() if model.fitted and model.kind == "medhdp" else {}
 
 
 def _counted(model: TextModel, chunk: list[Document], counter: object = None) -> Batch:

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from bayespa.checks import require_number
 from bayespa.classes import require_classes, some, tasks_of
@@ -24,25 +21,6 @@ from bayespa.topics.supervised import MergingTransformer, SupervisedTransformer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-# Section 5.1 of the paper, and choices that its algorithms imply.
-PAPER: dict[str, Any] = {
-    "decides": "topics",
-    "cost": 1.0,
-    "margin": 164.0,
-    "weight_scale": 1.0,
-    "multi_class": "ovr",
-    "expert": {
-        "bias_scale": 0.0,
-        "sampler": "augmented",
-        "label_free": 0.0,
-        "topic_estimate": "geometric",
-        "n_iterations": 1,
-        "n_sweeps": 2,
-        "burn_in": 0,
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -199,16 +177,22 @@ class Classes:
 
 def _values(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
     """Return the known classes of a 1-D y, in their natural type."""
-    values: NDArray[Any] = column_or_1d(y, warn=True)[known.ravel()]
+    if y.ndim > 1:
+        from sklearn.utils.validation import column_or_1d
+
+        y = column_or_1d(y, warn=True)
+    values: NDArray[Any] = y[known.ravel()]
     if values.dtype.kind == "O" and len(values):
         values = np.array(values.tolist())
     if len(values) and values.dtype.kind not in "biuU":  # as of classes scikit-learn warns of small batches
+        from sklearn.utils.multiclass import check_classification_targets
+
         check_classification_targets(values)
     return values
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[misc]
+class TopicClassifier(SupervisedTransformer):
     """Each class is a task, and the largest margin decides; subclasses define the topics.
 
     Parameters
@@ -238,12 +222,6 @@ class TopicClassifier(ClassifierMixin, SupervisedTransformer):  # type: ignore[m
         if meaning.kind == "binary":
             weights = [weights[1] / weights[0]]
         return Calibration(meaning.kind, meaning.n_tasks, self._evidence, weights=tuple(weights))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.poor_score = True  # on data other than counts
-        return tags
 
     def _read(
         self, n: int, y: Any, classes: Any, before: Classes | None, *, fit: bool

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_array, check_non_negative
 
 from bayespa.checks import require_sound, sparse_format
 from bayespa.native.medlda import Documents
@@ -51,17 +50,8 @@ class Corpus:
             X = X.astype(np.float64)  # converting to CSR sums duplicates: integers might overflow
         kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
         counted = type(X) is sparse.csr_matrix and X.dtype == np.int32 and 0 not in X.shape  # by us
-        try:
-            X = X if counted else check_array(X, accept_sparse="csr", dtype=kept, estimator=name)
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            raise ValueError(
-                "X has texts, not counts of words; count them first (CountVectorizer), or use "
-                "bayespa.TextModel, which reads texts"
-            ) from error
-        check_non_negative(X, name)
-        X = sparse.csr_matrix(X)
+        if not counted or (X.data < 0).any():
+            X = sparse.csr_matrix(_checked(X, kept, name))
         if not X.has_canonical_format or not X.data.all():
             X = X.astype(np.float64) if X.dtype.kind == "i" else X.copy()  # sums must not overflow
             X.sum_duplicates()
@@ -237,6 +227,23 @@ class Batches(Sequence[Batch]):
             edges = [0, min(n_documents, len(self.corpus))]
         rows = self.order[: edges[-1]]
         return self.corpus.batch(rows, self.labels[rows]), edges
+
+
+def _checked(X: Any, dtypes: list[Any], name: str) -> Any:
+    """Return X as scikit-learn reads a matrix of one of these types; raise its errors."""
+    from sklearn.utils.validation import check_array, check_non_negative
+
+    try:
+        X = check_array(X, accept_sparse="csr", dtype=dtypes, estimator=name)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(
+            "X has texts, not counts of words; count them first (CountVectorizer), or use "
+            "bayespa.TextModel, which reads texts"
+        ) from error
+    check_non_negative(X, name)
+    return X
 
 
 def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

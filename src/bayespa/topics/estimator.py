@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespa.checks import number_of_threads, require_number
 from bayespa.estimators import Features, ValueEstimator
@@ -90,12 +89,6 @@ class TopicEstimator(ValueEstimator):
     n_jobs: int | None = None
     verbose: int = 0
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
-
     @abstractmethod
     def _defaults(self) -> dict[str, Any]:
         """Return the defaults of parameters that are None, and of `expert`."""
@@ -118,7 +111,7 @@ class TopicEstimator(ValueEstimator):
         """Return the value of every parameter, checked."""
         given = {name: value for name, value in zip(self._get_param_names(), self._given(), strict=True)}
         expert = given.pop("expert", None)
-        return resolved(given, expert, self._defaults(), type(self).__name__)
+        return resolved(given, expert, self._defaults(), self._name)
 
     def _given(self) -> tuple[Any, ...]:
         """Return a copy of the parameters: a user may change `expert` in place."""
@@ -150,7 +143,7 @@ class TopicEstimator(ValueEstimator):
     def _fit(
         self, X: Any, y: Any, callback: Callback | None, topical: Any = None, workers: Executor = HERE
     ) -> Self:
-        corpus = Corpus.of(X, name=type(self).__name__)
+        corpus = Corpus.of(X, name=self._name)
         meaning, labels = self._read(len(corpus), y, None, None, fit=True)
         key = key_from_seed(self.random_state)
         start = [self._new(Features.of(X, topical), meaning, key)]
@@ -173,7 +166,7 @@ class TopicEstimator(ValueEstimator):
         several_passes: bool = False,
     ) -> Self:
         """Learn more documents; the first ones in several passes, if they are few."""
-        corpus = Corpus.of(X, name=type(self).__name__)
+        corpus = Corpus.of(X, name=self._name)
         first = "_learned" not in vars(self)
         meaning, labels = self._read(
             len(corpus), y, classes, None if first else self._learned.meaning, fit=False
@@ -212,7 +205,7 @@ class TopicEstimator(ValueEstimator):
         """
         features, made = before.features, {}
         if n_words > features.n:
-            features = features.wider(X, type(self).__name__, topical)
+            features = features.wider(X, self._name, topical)
         else:
             self._require_known(before, X, n_words)
         if self._given() != before.parameters or meaning is not before.meaning:
@@ -240,7 +233,7 @@ class TopicEstimator(ValueEstimator):
         """
         now: Learned = self._learned
         before = now if last is None else last
-        corpus = Corpus.of(X, name=type(self).__name__)
+        corpus = Corpus.of(X, name=self._name)
         meaning, labels = self._read(len(corpus), y, classes, before.meaning, fit=False)
         planned = self._planned(before, X, corpus.counts.shape[1], meaning, topical)
         batch = corpus.with_topical(planned.features.topical).batch(np.arange(len(corpus)), labels)
@@ -317,7 +310,7 @@ class TopicEstimator(ValueEstimator):
         every = max(1, now.n_batches // (10 if self.verbose == 1 else now.n_batches))
         if self.verbose and (now.batch_index + 1) % every == 0:
             print(
-                f"{type(self).__name__}: pass {now.pass_index + 1} of {n_passes}, "
+                f"{self._name}: pass {now.pass_index + 1} of {n_passes}, "
                 f"batch {now.batch_index + 1} of {now.n_batches}, {self.n_documents_seen_} documents, "
                 f"loss {self.objective_[-1]:.4g}"
             )
@@ -344,7 +337,7 @@ class TopicEstimator(ValueEstimator):
     def _fitted(self) -> Learned:
         """Return what was learned, with the present parameters: some may be set at any time."""
         if "_learned" not in vars(self):
-            check_is_fitted(self)
+            self._require_fitted()
         learned: Learned = self._learned
         if self._given() == learned.parameters:
             return learned
@@ -359,7 +352,7 @@ class TopicEstimator(ValueEstimator):
     def _corpus(self, X: Any) -> tuple[Learned, Corpus]:
         """Return what was learned, the same for a whole call, and the documents of X."""
         snapshot = self._snapshot()
-        corpus = Corpus.of(X, name=type(self).__name__)
+        corpus = Corpus.of(X, name=self._name)
         snapshot._require_known(snapshot._learned, X, corpus.counts.shape[1])
         return snapshot._learned, corpus.with_topical(snapshot._learned.features.topical)
 
@@ -367,6 +360,8 @@ class TopicEstimator(ValueEstimator):
         """Raise scikit-learn's error for unknown columns."""
         features = learned.features
         if features.n != n_words or features.names is not None or hasattr(X, "columns"):
+            from sklearn.utils.validation import validate_data
+
             validate_data(self, X, skip_check_array=True, reset=False)
 
     # Files

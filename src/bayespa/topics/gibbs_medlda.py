@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from bayespa.estimators import documented
 from bayespa.learning import Before
@@ -24,6 +25,7 @@ from bayespa.topics.documents import Batch
 from bayespa.topics.medhdp import PIECE
 from bayespa.topics.medlda import CERTAIN, MedLDA
 from bayespa.topics.part import Floats, TopicStep, WordIds, draw_weights, on_grid
+from bayespa.topics.scikit import ScikitClassifier
 
 SCALES, CHAIN_WEIGHTS = 7, 8  # purposes of keys, see `bayespa.native.random.subkey`
 NEAREST = 1e-9  # a smaller gap, in units of the margin, counts as none
@@ -153,7 +155,7 @@ class GibbsMedLDA(MedLDA):
 
 @documented
 @dataclass(eq=False, repr=False)
-class GibbsMedLDAClassifier(TopicClassifier):
+class GibbsMedLDAClassifier(ScikitClassifier, TopicClassifier, BaseEstimator):  # type: ignore[misc]
     """Classifier that learns topics by a Markov chain over the whole corpus: Gibbs MedLDA (gMedLDA).
 
     The batch learner that the paper compares with online MedLDA. It samples from the exact posterior, while

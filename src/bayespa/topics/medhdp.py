@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa.estimators import documented
 from bayespa.learning import Before
 from bayespa.native.medhdp import HdpStepResult, HdpTopics, beside_bias, step, with_bias
 from bayespa.native.medlda import Documents, Schedule, Statistics, Tasks
 from bayespa.native.random import subkey
 from bayespa.posteriors import Gaussian, Joint
-from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
+from bayespa.topics.classifier import OnlineTopicClassifier
 from bayespa.topics.documents import UNIT, Batch
 from bayespa.topics.hdp import EXPERT, HdpTransformer
 from bayespa.topics.merge import matching
@@ -33,9 +31,6 @@ from bayespa.topics.part import (
 from bayespa.topics.regressor import TopicRegressor
 from bayespa.topics.supervised import SupervisedTransformer
 from bayespa.topics.topic_sums import TopicStatistics, TopicSums
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 PIECE, AGAIN, STRANGERS = 5, 6, 13  # purposes of keys, see `bayespa.native.random.subkey`
 FREE_SWEEPS = 2  # sweeps without labels, of which the last is kept; the first round has more
@@ -371,61 +366,11 @@ class MedHDPEstimator(HdpTransformer, SupervisedTransformer):
         return MedHDP(**self._hdp(values), **shared)
 
 
-@documented
 @dataclass(eq=False, repr=False, kw_only=True)
-class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
-    """Classifier that learns topics and their number from a stream: online MedHDP.
+class MedHDPOfClasses(OnlineTopicClassifier, MedHDPEstimator):
+    """Online MedHDP for classes; `MedHDPClassifier` explains it."""
 
-    By default topics and words decide together. ``decides="topics"`` is the paper's model, and
-    `MedHDPClassifier.paper` has the paper's settings.
-
-    Notes
-    -----
-    Counts, predictions and `expert` are as in MedLDAClassifier, with these differences. Batch learning needs
-    many ``n_sweeps`` or several `n_passes`. There is no ``learn_alpha``. `expert` may have:
-
-    - ``first_documents``, ``first_sweeps``: size of the first mini-batch, if larger than `batch_size`, and
-      sweeps over it without labels, to initialise the topics. To estimate the number of topics, use more of
-      both: 4096 documents and 200 sweeps.
-    - ``start_gamma``: γ in the very first sweep. The samples follow `gamma`; but a chain that starts with
-      many topics loses those that it does not need, while one that starts with few is slow to split them. The
-      paper has `gamma`.
-    - ``min_tokens``: a topic with fewer tokens after a mini-batch, and less than a thousandth of all, is
-      removed. 0: only empty topics are removed.
-    - ``topic_estimate`` is for predictions only: learning integrates Φ out.
-
-    References
-    ----------
-    T. Shi and J. Zhu, Online Bayesian passive-aggressive learning, ICML 2014.
-
-    Examples
-    --------
-    >>> from bayespa import MedHDPClassifier
-    >>> from bayespa.datasets import make_topic_corpus
-    >>> corpus = make_topic_corpus(600, n_words=300, n_topics=6, n_labels=3, random_state=0)
-    >>> model = MedHDPClassifier(random_state=0).fit(corpus.data[:500], corpus.target[:500])
-    >>> model.score(corpus.data[500:], corpus.target[500:]) > 0.8
-    True
-
-    A stream, of which some labels are unknown:
-
-    >>> stream = make_topic_corpus(600, n_words=300, n_topics=6, n_labels=3, batch_size=100, random_state=0)
-    >>> model = MedHDPClassifier(random_state=0)
-    >>> for batch in stream:
-    ...     labels = [None, *batch.target[1:]]
-    ...     model = model.partial_fit(batch.data, labels, classes=[0, 1, 2])
-    >>> model.n_documents_seen_
-    600
-    """
-
-    @classmethod
-    def paper(cls, **changes: Any) -> Self:
-        """Return a model with the paper's settings (section 5.1): one-vs-rest, and topics alone decide.
-
-        >>> MedHDPClassifier.paper().gamma
-        1.0
-        """
-        return cls(**{**deepcopy(PAPER), "alpha": 5.0, "gamma": 1.0, "eta": 0.45, **changes})
+    _name = "MedHDPClassifier"
 
     def _defaults(self) -> dict[str, Any]:
         shared = {"cost": 256.0, "weight_scale": 0.05, "bias_scale": 0.3, "alpha": 5.0, "eta": 0.05}
@@ -438,12 +383,9 @@ class MedHDPClassifier(OnlineTopicClassifier, MedHDPEstimator):
         return defaults
 
 
-@documented
 @dataclass(eq=False, repr=False, kw_only=True)
-class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
-    """Regressor that learns topics and their number from a stream: online MedHDP with the ε-insensitive loss.
-
-    Targets are standardised by the mean and the standard deviation of the first ones.
+class MedHDPOfNumbers(TopicRegressor, MedHDPEstimator):
+    """Online MedHDP for numbers; `MedHDPRegressor` explains it.
 
     Parameters
     ----------
@@ -453,21 +395,9 @@ class MedHDPRegressor(TopicRegressor, MedHDPEstimator):
     eta : float
         Dirichlet prior of a topic's words, rounded to a multiple of 2^-20. Smaller values give more topics
         with fewer words each.
-
-    References
-    ----------
-    T. Shi and J. Zhu, Online Bayesian passive-aggressive learning, ICML 2014.
-
-    Examples
-    --------
-    >>> from bayespa import MedHDPRegressor
-    >>> from bayespa.datasets import make_topic_corpus
-    >>> corpus = make_topic_corpus(600, n_words=300, n_topics=6, n_labels=3, random_state=0)
-    >>> y = corpus.document_topic[:, 0] - corpus.document_topic[:, 1]
-    >>> model = MedHDPRegressor(random_state=0).fit(corpus.data[:500], y[:500])
-    >>> model.score(corpus.data[500:], y[500:]) > 0.5
-    True
     """
+
+    _name = "MedHDPRegressor"
 
     alpha: float = 5.0
     eta: float = 0.05

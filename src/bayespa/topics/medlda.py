@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.checks import require_number
-from bayespa.estimators import documented
 from bayespa.native import medhdp
 from bayespa.native.elementary import digamma
 from bayespa.native.medhdp import HdpStepResult, HdpTopics
 from bayespa.native.medlda import Documents, Schedule, Tasks, Topics
 from bayespa.native.random import subkey
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
-from bayespa.topics.classifier import PAPER, OnlineTopicClassifier
+from bayespa.topics.classifier import OnlineTopicClassifier
 from bayespa.topics.documents import Batch, Batches
 from bayespa.topics.estimator import OnlineEstimator
 from bayespa.topics.initialisation import answers, topics_by_labels, with_labels
@@ -26,9 +24,6 @@ from bayespa.topics.merge import matching
 from bayespa.topics.part import Floats, Sampled, Sources, TopicPart, TopicStep, View, WordIds, rounded, sample
 from bayespa.topics.regressor import TopicRegressor
 from bayespa.topics.supervised import SupervisedTransformer
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 BEGIN, PLACES = 10, 11  # purposes of keys, see `bayespa.native.random.subkey`
 TABLES = 100.0  # prior pseudo-counts of each topic, if shares of topics are learned
@@ -293,83 +288,11 @@ class MedLDAEstimator(OnlineEstimator, SupervisedTransformer):
         return np.concatenate([view.alpha for _, view in self._fitted().knowledge.views])
 
 
-@documented
 @dataclass(eq=False, repr=False, kw_only=True)
-class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
-    """Classifier that learns topics from a stream of documents: online MedLDA.
+class MedLDAOfClasses(OnlineTopicClassifier, MedLDAEstimator):
+    """Online MedLDA for classes; `MedLDAClassifier` explains it."""
 
-    By default topics and words decide together. On the arXiv sample their accuracy is 0.849; the model's
-    topics alone have 0.770, its words alone 0.846. With ``decides="topics"``, the paper's model, topics learn
-    to decide alone: 0.832 (`python -m experiments.who_decides`). `MedLDAClassifier.paper` has the paper's
-    settings.
-
-    Notes
-    -----
-    X has counts of words; use CountVectorizer, not TfidfVectorizer, if you have the choice. A document with
-    fractional counts is split into 257 to 512 tokens of equal weight (a power of two). A document may have up
-    to 2^24 tokens.
-
-    The prediction of a document depends on the document, the model and `random_state`, and not on the other
-    documents of the call.
-
-    `expert` is a dict for parameters that are rarely needed:
-
-    - ``n_iterations``: I, how often local and global step alternate within a mini-batch.
-    - ``n_sweeps``, ``burn_in``: J and β, the Gibbs sweeps over a mini-batch given its labels, and how many of
-      them are dropped.
-    - ``first_documents``, ``first_sweeps``: how many documents initialise the topics, with how many sweeps,
-      before labels are learned [MED-10]. `fit` takes them from its documents. In a stream, the first call of
-      `partial_fit` should have that many. With 0 sweeps labels are learned from the first mini-batch on, as
-      in the paper.
-    - ``learn_alpha``: whether each topic has its own share of α [MED-11].
-    - ``bias_scale``: prior standard deviation of the part that all weights of a task share. It acts as a
-      bias, because topic shares sum to one.
-    - ``word_scale``: prior standard deviation of the weights of words, in the unit of decisions, for
-      documents of length 1.
-    - ``sampler``: "collapsed" integrates the augmenting variables out [MED-3, MED-12]; "augmented" draws
-      them, as in the paper [MED-1]. Both have the same target.
-    - ``rule``: "gibbs" (the expected loss of weights drawn from the posterior) or "averaging" (the loss of
-      their mean).
-    - ``label_free``: share of the weights' statistics from topics sampled without labels, as in prediction.
-      The paper has 0.
-    - ``topic_estimate``: sample with the "mean" E Φ or the "geometric" exp(E log Φ), the mean-field optimum
-      and the paper's choice.
-    - ``prediction_sweeps``: Gibbs sweeps over a document to predict; the first quarter is burn-in. 50
-      where topics decide alone, else 12, and 24 of MedHDP. With more, `transform` is less noisy.
-
-    References
-    ----------
-    T. Shi and J. Zhu, Online Bayesian passive-aggressive learning, ICML 2014.
-
-    Examples
-    --------
-    >>> from bayespa import MedLDAClassifier
-    >>> from bayespa.datasets import make_topic_corpus
-    >>> corpus = make_topic_corpus(600, n_words=300, n_topics=6, n_labels=3, random_state=0)
-    >>> model = MedLDAClassifier(n_topics=6, random_state=0).fit(corpus.data[:500], corpus.target[:500])
-    >>> model.score(corpus.data[500:], corpus.target[500:]) > 0.8
-    True
-
-    A stream, of which some labels are unknown:
-
-    >>> stream = make_topic_corpus(600, n_words=300, n_topics=6, n_labels=3, batch_size=100, random_state=0)
-    >>> model = MedLDAClassifier(n_topics=6, random_state=0)
-    >>> for batch in stream:
-    ...     labels = [None, *batch.target[1:]]
-    ...     model = model.partial_fit(batch.data, labels, classes=[0, 1, 2])
-    >>> model.n_documents_seen_
-    600
-    """
-
-    @classmethod
-    def paper(cls, n_topics: int = 40, **changes: Any) -> Self:
-        """Return a model with the paper's settings (section 5.1): one-vs-rest, and topics alone decide.
-
-        >>> MedLDAClassifier.paper(20).decides
-        'topics'
-        """
-        own = {"n_topics": n_topics, "alpha": 1.0 / n_topics, "eta": 0.5}
-        return cls(**{**deepcopy(PAPER), **own, **changes})
+    _name = "MedLDAClassifier"
 
     def _defaults(self) -> dict[str, Any]:
         defaults = {**_EXPERT, **_ALONE, "cost": 256.0, "word_scale": 1.0}
@@ -381,36 +304,17 @@ class MedLDAClassifier(OnlineTopicClassifier, MedLDAEstimator):
         return defaults
 
 
-@documented
 @dataclass(eq=False, repr=False, kw_only=True)
-class MedLDARegressor(TopicRegressor, MedLDAEstimator):
-    """Regressor that learns topics from a stream of documents: online MedLDA with the ε-insensitive loss.
-
-    Targets are standardised by the mean and the standard deviation of the first ones.
+class MedLDAOfNumbers(TopicRegressor, MedLDAEstimator):
+    """Online MedLDA for numbers; `MedLDARegressor` explains it.
 
     Parameters
     ----------
     alpha : float
         Dirichlet prior of a document's topic proportions, or its mean over the topics.
-
-    Notes
-    -----
-    See MedLDAClassifier.
-
-    References
-    ----------
-    T. Shi and J. Zhu, Online Bayesian passive-aggressive learning, ICML 2014.
-
-    Examples
-    --------
-    >>> from bayespa import MedLDARegressor
-    >>> from bayespa.datasets import make_topic_corpus
-    >>> corpus = make_topic_corpus(600, n_words=300, n_topics=6, n_labels=3, random_state=0)
-    >>> y = corpus.document_topic[:, 0] - corpus.document_topic[:, 1]
-    >>> model = MedLDARegressor(n_topics=6, random_state=0).fit(corpus.data[:500], y[:500])
-    >>> model.score(corpus.data[500:], y[500:]) > 0.5
-    True
     """
+
+    _name = "MedLDARegressor"
 
     alpha: float = 0.4
     batch_size: int | None = 64

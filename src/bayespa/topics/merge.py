@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from sklearn.utils.validation import check_is_fitted
 
 Floats = NDArray[np.float64]
 Order = NDArray[np.int64]
@@ -17,7 +15,7 @@ def require_mergeable(mine: Any, theirs: Any) -> None:
     """Raise an error unless two estimators have the same parameters and words."""
     if type(mine) is not type(theirs):
         raise TypeError(f"cannot merge {type(mine).__name__} with {type(theirs).__name__}")
-    check_is_fitted(theirs)
+    theirs._require_fitted()
     here, there = mine._values(), theirs._values()
     for name in (n for kind in type(mine).__mro__ for n in vars(kind).get("_merged_alike", ())):
         a, b = here.get(name), there.get(name)
@@ -51,6 +49,8 @@ def matching(mine: Floats, theirs: Floats, likely: float = 0.0) -> tuple[Order, 
     >>> matching(np.array([[0.8, 0.1, 0.1], [0, 0.5, 0.5]]), np.array([[0, 0.6, 0.4], [1, 0, 0]]))
     (array([0, 1]), array([1, 0]))
     """
+    from scipy.optimize import linear_sum_assignment
+
     b = np.sqrt(theirs)
     likeness: Floats = np.array([(topic * b).sum(axis=1) for topic in np.sqrt(mine)]).reshape(len(mine), -1)
     rows, columns = linear_sum_assignment(-likeness)

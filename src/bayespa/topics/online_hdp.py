@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from bayespa.estimators import documented
 from bayespa.native.elementary import log
@@ -15,6 +16,7 @@ from bayespa.topics.hdp import EXPERT, HdpTransformer
 from bayespa.topics.medhdp import MedHDP
 from bayespa.topics.model import Model
 from bayespa.topics.part import ENOUGH, TopicStep
+from bayespa.topics.scikit import ScikitTransformer
 from bayespa.topics.unsupervised import UnsupervisedTransformer
 
 
@@ -41,7 +43,7 @@ class HDP(MedHDP):
 
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
-class OnlineHDP(HdpTransformer, UnsupervisedTransformer):
+class OnlineHDP(ScikitTransformer, HdpTransformer, UnsupervisedTransformer, BaseEstimator):  # type: ignore[misc]
     """Topics from a stream, as many as needed: truncation-free inference of an HDP (tfHDP).
 
     Topics without labels. Combine it with a linear classifier for a baseline of `MedHDPClassifier`.

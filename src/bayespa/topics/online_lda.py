@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from bayespa.estimators import documented
 from bayespa.learning import Before
@@ -21,6 +22,7 @@ from bayespa.topics.estimator import Learned
 from bayespa.topics.medlda import MedLDA
 from bayespa.topics.model import Model
 from bayespa.topics.part import TopicStep, WordIds, sample
+from bayespa.topics.scikit import ScikitTransformer
 from bayespa.topics.unsupervised import UnsupervisedTransformer
 
 
@@ -63,7 +65,7 @@ class StochasticLDA(MedLDA):
 
 @documented
 @dataclass(eq=False, repr=False)
-class OnlineLDA(UnsupervisedTransformer):
+class OnlineLDA(ScikitTransformer, UnsupervisedTransformer, BaseEstimator):  # type: ignore[misc]
     """Latent Dirichlet allocation, learned from a stream by sparse stochastic inference (spLDA).
 
     Topics without labels. Combine it with a linear classifier for a baseline of supervised topic models.

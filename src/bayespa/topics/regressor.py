@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from bayespa.checks import require_number
 from bayespa.learning import HERE, Executor
@@ -133,7 +131,7 @@ def _units(targets: NDArray[np.float64]) -> tuple[tuple[float, ...], tuple[float
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
+class TopicRegressor(MergingTransformer):
     """Targets are tasks; subclasses define the topics.
 
     Parameters
@@ -152,13 +150,6 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
     weight_scale: float = 2.0
 
     _regression = True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        tags.regressor_tags.poor_score = True  # on data other than counts
-        return tags
 
     def _read(
         self, n: int, y: Any, classes: Any, before: Numbers | None, *, fit: bool
@@ -245,7 +236,7 @@ class TopicRegressor(RegressorMixin, MergingTransformer):  # type: ignore[misc]
             `beside` (the words). It is also the sum of `base` and the words' contributions. All are in the
             unit of y.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         n_tasks = self._learned.meaning.n_tasks
         if not 0 <= target < n_tasks:
             raise ValueError(f"target is {target!r}; the model has the targets 0 to {n_tasks - 1}")

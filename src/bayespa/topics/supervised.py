@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from bayespa.checks import require_number
 from bayespa.learning import HERE, Callback, Executor
@@ -58,11 +57,6 @@ class SupervisedTransformer(TopicTransformer):
     multi_class: Literal["shared", "ovr"] = "shared"
 
     _regression = False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
     @abstractmethod
     def _topics(self, values: dict[str, Any], **shared: Any) -> TopicPart:
@@ -140,7 +134,7 @@ class SupervisedTransformer(TopicTransformer):
         """
         if y is None:
             raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+                f"This {self._name} estimator requires y to be passed, but the target y is None."
             )
         return self._fit(X, y, callback, topic_words, workers)
 
@@ -283,7 +277,7 @@ class MergingTransformer(SupervisedTransformer):
         -------
         self
         """
-        check_is_fitted(self)
+        self._require_fitted()
         others = [other] if ancestor is None else [other, ancestor]
         for one in others:
             require_mergeable(self, one)

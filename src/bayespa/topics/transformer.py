@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from bayespa.checks import require_number
 from bayespa.estimators import Features
@@ -20,7 +19,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicEstimator):  # type: ignore[misc]
+class TopicTransformer(TopicEstimator):
     """A topic model that shows its topics, and those of documents."""
 
     def _parts(self) -> list[tuple[TopicPart, Joint]]:
@@ -56,10 +55,6 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
         """A stable name for each topic, (K,)."""
         return list(self._fitted().knowledge.topic_names)
 
-    @property
-    def _n_features_out(self) -> int:
-        return sum(len(view.alpha) for _, view in self._fitted().knowledge.views)
-
     def topics(
         self, n_words: int = 10, feature_names: ArrayLike | None = None, relevance: float = 1.0
     ) -> list[list[str]]:
@@ -84,21 +79,6 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicE
         knowledge = self._fitted().knowledge
         names = knowledge.names(feature_names)
         return [[str(names[w]) for w in top] for top in knowledge.top_words(n_words, float(relevance))]
-
-    def transform(self, X: Any) -> Floats:
-        """Return the expected topic proportions of documents, without using labels; rows sum to 1.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_words)
-
-        Returns
-        -------
-        array of shape (n, K)
-            One-vs-rest: (n, T K), the proportions of the topics of every task.
-        """
-        learned, corpus = self._corpus(X)
-        return np.hstack(learned.knowledge.proportions(corpus))
 
     def perplexity(self, X: Any) -> float:
         """Return the perplexity of held-out words, by document completion.
