@@ -41,7 +41,8 @@ def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool)
     deviations = answers.deviations or [0.0] * len(chunk)
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
     ranked = np.take_along_axis(probabilities, order, axis=1).tolist()
-    shown_names = [column(name, between=" ") for name in names]
+    between_spaces = [column(name, between=" ") for name in names]
+    between_commas = {name: column(name, between=",") for name in names}
     rows = zip(chunk, answers.labels, order.tolist(), ranked, deviations, strict=True)
     for document, label, places, values, deviation in rows:
         best = [(i, round(p, 4)) for i, p in zip(places, values, strict=True)]
@@ -52,18 +53,14 @@ def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool)
             else:
                 yield "\t".join([column(document.id), *digits])
         elif as_json:
-            probable = {"probabilities": {names[i]: p for i, p in best}} if names else {}
-            yield json_line({"id": document.id, "label": label, **probable})
+            found = {"probabilities": {names[i]: p for i, p in best}} if names else {}
+            yield json_line({"id": document.id, "label": label, **found})
         else:
-            probable = " ".join(f"{shown_names[i]}:{p:.3f}" for i, p in best)
-            shown = [column(document.id), _text(label), probable]
+            probable = " ".join(f"{between_spaces[i]}:{p:.3f}" for i, p in best)
+            said = label if isinstance(label, tuple) else None  # several
+            text = column(str(label)) if said is None else ",".join(between_commas[name] for name in said)
+            shown = [column(document.id), text, probable]
             yield "\t".join(shown if names else shown[:2])
-
-
-def _text(label: Label) -> str:
-    if isinstance(label, tuple):
-        return ",".join(column(name, between=",") for name in label)
-    return column(str(label))
 
 
 class Measures:

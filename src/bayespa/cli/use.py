@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +68,8 @@ def predict(
             found = map(partial(answer, model), batches)
         else:
             found = helpers.map(answer, batches, shared=model)
-        for line in chain.from_iterable(found):
-            click.echo(line)
+        for lines in found:
+            click.echo("\n".join(lines))
     source.finish()
     if source.problems and not source.read:
         raise ValueError("the whole input is malformed: no document could be read")

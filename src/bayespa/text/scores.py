@@ -209,8 +209,8 @@ class ProbabilityScores:
     def _lose(self, right: NDArray[np.float64]) -> None:
         """Count the probabilities of what is right, (n, terms of a document)."""
         self._losses += right.size
-        for loss in log(np.maximum(right, 1e-15)).sum(axis=1).tolist():  # one by one: however they are grouped
-            self._loss -= loss
+        for loss in log(np.maximum(right, 1e-15)).sum(axis=1).tolist():
+            self._loss -= loss  # one by one, so that the sum does not depend on mini-batches
 
     def _bin(self, probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
         place = np.minimum((probability * self.BINS).astype(np.int64), self.BINS - 1)
