@@ -79,15 +79,19 @@ def _corpora(settings: Settings) -> Iterator[tuple[str, Any, Any]]:
     else:
         found = {"20 Newsgroups": news, "arXiv": papers}
     for name, bunches in found.items():
-        yield (
-            name,
-            *([(x, b.target_names[y]) for x, y in zip(b.data, b.target, strict=True)] for b in bunches),
-        )
+        yield name, *(list(zip(bunch.data, _labels(bunch), strict=True)) for bunch in bunches)
     n, n_test = QUICK if settings.quick else GENERATED
     drawn = make_topic_corpus(n + n_test, n_words=20_000, n_topics=40, n_labels=20, random_state=0)
     texts = [" ".join(f"w{word}" for word in row.indices.repeat(row.data)) for row in drawn.data]
     pairs = list(zip(texts, (f"class {y}" for y in drawn.target), strict=True))
     yield "generated", pairs[:n], pairs[n:]
+
+
+def _labels(bunch: Any) -> list[str]:
+    """Return one label a document: the first, if there are several."""
+    if "labels" in bunch:
+        return [labels[0] for labels in bunch.labels]
+    return [bunch.target_names[place] for place in bunch.target]
 
 
 def run(settings: Settings) -> Part:
