@@ -15,8 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The release of Debian or Ubuntu that has it. Debian's apt does not know the keys of Ubuntu. So the package of
-# headers has to have this sum; it does not change once a release is out.
+# The release of Debian or Ubuntu that has it. Debian's apt does not know the keys of Ubuntu. So the package
+# of headers has to have this sum; it does not change once a release is out.
 PYTHONS = {
     "3.10": ("jammy", "89246f12cdfb1fac7675bc94d5cc8b9c72320f152e855197668305c73c8588ec"),
     "3.11": ("bookworm", None),
