@@ -165,8 +165,7 @@ class TextModel(TextPredictor):
     @property
     def first_batch_size(self) -> int:
         """The best number of documents in the first call; some models are initialised from them."""
-        estimator = self.learner or self._new_estimator("class")
-        return max(self.batch_size, estimator._first_call() or 0)
+        return max(self.batch_size, (self.learner or self._new_estimator("class"))._first_call() or 0)
 
     @property
     def lag(self) -> int:
