@@ -90,6 +90,8 @@ def count_words(data: bytes) -> None:
         lowercase=not options & 8,
         min_length=1 + (options >> 4 & 1),
         n_grams=1 + (options >> 5 & 3),
+        min_run_count=2,
+        max_runs=5,
         left_out=frozenset(["the", "é"] if options & 128 else []),
     )
     pieces = data.split(b"\0")

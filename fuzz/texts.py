@@ -100,6 +100,8 @@ def main() -> None:
             lowercase=generator.random() < 0.8,
             min_length=generator.randint(1, 3),
             n_grams=generator.choice([1, 1, 2, 3]),
+            min_run_count=generator.choice([None, 1, 2]),
+            max_runs=generator.choice([None, 30]),
             left_out=frozenset(" ".join(texts).lower().split()[:5]),
         )
         for some in (texts, *([text] for text in texts[:100])):

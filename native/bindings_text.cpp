@@ -91,11 +91,13 @@ TextVocabulary::Strings views_of(const std::vector<nb::bytes>& words) {
 }
 
 TextVocabulary* make(int64_t max_words, uint32_t min_count, int64_t max_candidates, bool lowercase, int min_length,
-                     int n_grams, const std::vector<nb::bytes>& left_out, uint64_t seed) {
-  require(max_words >= 1 && max_words <= INT32_MAX && min_count >= 1 && max_candidates >= 1 && min_length >= 1,
+                     int n_grams, uint32_t min_run_count, int64_t max_runs, const std::vector<nb::bytes>& left_out,
+                     uint64_t seed) {
+  require(max_words >= 1 && max_words <= INT32_MAX && min_count >= 1 && max_candidates >= 1 && min_length >= 1 &&
+              min_run_count >= 1 && max_runs >= 1,
           "sizes must be at least 1, and there are at most 2^31 - 1 columns");
   require(n_grams >= 1 && n_grams <= 8, "n_grams must be from 1 to 8");
-  const TextRules rules = {max_words, max_candidates, min_count, min_length, n_grams, lowercase};
+  const TextRules rules = {max_words, max_runs, max_candidates, min_count, min_run_count, min_length, n_grams, lowercase};
   return new TextVocabulary(rules, views_of(left_out), seed);
 }
 
@@ -179,7 +181,7 @@ void bayespa::bind_text(nb::module_& m) {
       .def_prop_ro("all_ascii", &Texts::all_ascii);
   nb::class_<TextVocabulary>(m, "TextVocabulary")
       .def(nb::new_(&make), "max_words"_a, "min_count"_a, "max_candidates"_a, "lowercase"_a, "min_length"_a,
-           "n_grams"_a, "left_out"_a, "seed"_a)
+           "n_grams"_a, "min_run_count"_a, "max_runs"_a, "left_out"_a, "seed"_a)
       .def(
           "load",
           [](TextVocabulary& vocabulary, const std::vector<nb::bytes>& words, const std::vector<nb::bytes>& others,
@@ -195,6 +197,7 @@ void bayespa::bind_text(nb::module_& m) {
       .def("learn", &counted<learn>, "texts"_a, "n_threads"_a = 1)
       .def("transform", &counted<transform>, "texts"_a, "n_threads"_a = 1)
       .def_prop_ro("n_words", released(&TextVocabulary::n_words))
+      .def_prop_ro("n_runs", released(&TextVocabulary::n_runs))
       .def_prop_ro("n_returns", released(&TextVocabulary::n_returns))
       .def("words", &words, "begin"_a, "end"_a)
       .def("candidates", &candidates, "mark"_a = -1)

@@ -22,8 +22,8 @@
 namespace bayespa {
 
 struct TextRules {
-  int64_t max_words, max_candidates;
-  uint32_t min_count;
+  int64_t max_words, max_runs, max_candidates;  // of max_words columns up to max_runs have runs of several words
+  uint32_t min_count, min_run_count;
   int min_length;
   int n_grams;  // runs of up to this many words
   bool lowercase;
@@ -75,7 +75,8 @@ class TextVocabulary {
   TextCounts learn(const std::vector<TextView>& texts, int n_threads);
   TextCounts transform(const std::vector<TextView>& texts, int n_threads) const;
 
-  int64_t n_words() const;
+  int64_t n_words() const;  // with runs
+  int64_t n_runs() const;
   std::vector<std::string> words(int64_t begin, int64_t end) const;
 
   // To take back what was learned. A mark that is forgotten throws std::out_of_range.
@@ -110,6 +111,7 @@ class TextVocabulary {
   TextCounts count(const std::vector<TextView>& texts, int n_threads, TextVocabulary* learner) const;
   void meet_all(Shard* begin, Shard* end);
   int32_t meet(const WordTable::Key& key, uint32_t id);
+  bool is_run(const std::string_view& word) const;
   void note(uint32_t id);
   void lose_one();
   size_t find_journal(int64_t mark) const;
@@ -128,6 +130,7 @@ class TextVocabulary {
   std::vector<uint32_t> of_column_;   // number of its word
   std::vector<uint32_t> candidates_;  // in order; those that have a column by now are passed over
   int64_t n_candidates_ = 0;
+  int64_t n_runs_ = 0;                // of the columns
   uint64_t clock_ = 0;
   uint32_t n_stamps_ = 0;
   int64_t n_returns_ = 0;

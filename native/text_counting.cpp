@@ -80,14 +80,15 @@ struct TextVocabulary::Shard {
 class TextVocabulary::Reading {
  public:
   Reading(const TextVocabulary& vocabulary, Shard& shard, bool learns)
-      : table_(vocabulary.table_), n_grams_(vocabulary.rules_.n_grams), shard_(shard), learns_(learns) {}
+      : table_(vocabulary.table_), n_grams_(vocabulary.rules_.n_grams), shard_(shard), learns_(learns),
+        learns_runs_(learns && vocabulary.n_runs_ < vocabulary.rules_.max_runs) {}
 
   void operator()(const char* text, uint32_t length) {
     const WordTable::Key key = table_.key(text, length);
     const uint32_t id = table_.find(key);
-    if (n_grams_ == 1) return look_up(key, id);
+    if (n_grams_ == 1) return look_up(key, id, learns_);
     if (id != WordTable::none && table_[id].column == WordTable::left_out) return;
-    look_up(key, id);
+    look_up(key, id, learns_);
     add_to_runs(text, length);
   }
 
@@ -98,11 +99,11 @@ class TextVocabulary::Reading {
   }
 
  private:
-  void look_up(const WordTable::Key& key, uint32_t id) {
+  void look_up(const WordTable::Key& key, uint32_t id, bool learns) {
     const int32_t column = id == WordTable::none ? WordTable::candidate : table_[id].column;
     if (column >= 0) {
       shard_.tokens.push_back(column);
-    } else if (learns_ && column == WordTable::candidate) {
+    } else if (learns && column == WordTable::candidate) {
       if (shard_.unknown.size() >= INT32_MAX) throw std::length_error("a text has too many new words");
       shard_.tokens.push_back(-1 - static_cast<int32_t>(shard_.unknown.size()));
       shard_.unknown.push_back({id, key.length, shard_.texts.size(), -1});
@@ -127,7 +128,7 @@ class TextVocabulary::Reading {
     for (size_t n = 2; n <= static_cast<size_t>(n_grams_) && n <= starts_.size(); ++n) {
       const size_t start = starts_[starts_.size() - n];
       const WordTable::Key key = table_.key(run_.data() + start, static_cast<uint32_t>(run_end_ - start));
-      look_up(key, table_.find(key));
+      look_up(key, table_.find(key), learns_runs_);
     }
     run_[run_end_++] = ' ';
   }
@@ -135,7 +136,7 @@ class TextVocabulary::Reading {
   const WordTable& table_;
   const int n_grams_;
   Shard& shard_;
-  const bool learns_;
+  const bool learns_, learns_runs_;
   std::vector<char> run_;
   std::vector<size_t> starts_;
   size_t run_end_ = 0;

@@ -26,6 +26,7 @@ void TextVocabulary::load(const Strings& words, const Strings& candidates, const
     const uint32_t id = add(word);
     table_[id].column = static_cast<int32_t>(of_column_.size());
     of_column_.push_back(id);
+    n_runs_ += is_run(word);
   }
   for (size_t i = 0; i < candidates.size(); ++i) {
     const uint32_t id = add(candidates[i]);
@@ -46,12 +47,18 @@ bool TextVocabulary::knows_characters() const {
   return characters_ != nullptr;
 }
 
+// A word has no space in it.
+bool TextVocabulary::is_run(const std::string_view& word) const {
+  return rules_.n_grams > 1 && word.find(' ') != std::string_view::npos;
+}
+
 // Returns the column of a word that had none when it was looked up, or -1 if it still has none.
 int32_t TextVocabulary::meet(const WordTable::Key& key, uint32_t id) {
   if (id != WordTable::none && table_[id].column >= 0) return table_[id].column;
-  if (static_cast<int64_t>(of_column_.size()) == rules_.max_words) return -1;
+  const bool run = is_run(id == WordTable::none ? std::string_view(key.text, key.length) : table_.text(id));
+  if (static_cast<int64_t>(of_column_.size()) == rules_.max_words || (run && n_runs_ == rules_.max_runs)) return -1;
   const uint32_t count = (id == WordTable::none ? 0 : table_[id].count) + 1;
-  const bool admitted = count >= rules_.min_count;
+  const bool admitted = count >= (run ? rules_.min_run_count : rules_.min_count);
   if (!admitted && count == 1 && n_candidates_ >= rules_.max_candidates) {
     lose_one();
     return -1;
@@ -67,6 +74,7 @@ int32_t TextVocabulary::meet(const WordTable::Key& key, uint32_t id) {
     word.count = 0;
     word.column = static_cast<int32_t>(of_column_.size());
     of_column_.push_back(id);
+    n_runs_ += run;
     return word.column;
   }
   if (count == 1) {
@@ -150,6 +158,7 @@ void TextVocabulary::back_to(int64_t mark) {
 void TextVocabulary::undo(const Journal& journal) {
   for (size_t column = static_cast<size_t>(journal.n_words); column < of_column_.size(); ++column) {
     table_[of_column_[column]].column = WordTable::candidate;
+    n_runs_ -= is_run(table_.text(of_column_[column]));
   }
   of_column_.resize(static_cast<size_t>(journal.n_words));
   if (journal.replaced) {
@@ -223,6 +232,11 @@ void TextVocabulary::compact() {
 int64_t TextVocabulary::n_words() const {
   const std::shared_lock<std::shared_mutex> lock(state_);
   return static_cast<int64_t>(of_column_.size());
+}
+
+int64_t TextVocabulary::n_runs() const {
+  const std::shared_lock<std::shared_mutex> lock(state_);
+  return n_runs_;
 }
 
 int64_t TextVocabulary::n_returns() const {

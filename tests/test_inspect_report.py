@@ -213,6 +213,16 @@ def test_marks_by_hand():
     assert re.sub("<.*?>", "", bag) == "one ×3 zero"
 
 
+def test_both_words_of_a_pair_are_marked_where_it_is_stronger():
+    marks = marking.Marks(
+        {0: ("a", "+0.1"), 1: ("b", "+0.4"), 2: ("c", "+0.3")}, [], {0: 0.1, 1: 0.4, 2: 0.3, 3: 9.0}
+    )
+    columns = {"credit": 0, "card": 1, "credit card": 2, "my credit": 3}
+    assert marking.marked_text("My Credit card", columns, marks) == (
+        'My <mark c title="credit card: +0.3">Credit</mark> <mark b title="+0.4">card</mark>'
+    )
+
+
 def test_outcomes_know_what_is_known():
     class Model:
         classes_ = np.array(["a", "b", "c"])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,8 +106,9 @@ def test_what_is_no_column_of_texts_or_labels_is_named_and_nothing_is_learned(te
 
 def test_columns_of_tables_are_learned():
     table = pd.DataFrame({"body": TEXTS, "folder": pd.Categorical([None, *CLASSES[1:]]), "stars": 0.5})
-    assert repr(model().learn(table.body, table.folder)) == "<TextModel medlda: 8 words, 2 classes>"
-    assert repr(model().learn(table.body, table.stars)) == "<TextModel medlda: 8 words, numbers>"
+    words = "8 words and 12 pairs"
+    assert repr(model().learn(table.body, table.folder)) == f"<TextModel medlda: {words}, 2 classes>"
+    assert repr(model().learn(table.body, table.stars)) == f"<TextModel medlda: {words}, numbers>"
 
 
 @pytest.mark.parametrize(
@@ -313,3 +316,58 @@ def test_stop_words_are_kept_in_files(tmp_path):
         assert any("le" in words for words in loaded.topics(3)) == (not isinstance(stop_words, set))
     with pytest.raises(ValueError, match="stop_words='french' is unknown"):
         bayespa.TextModel(stop_words="french")
+
+
+CARDS = ["a credit card lost", "my card gives credit", "the credit card is gone", "give my card credit"] * 20
+
+
+def pairs_of(model):
+    return [word for word in model.words() if " " in word]
+
+
+@pytest.mark.parametrize("kind", ["medlda", "medhdp", "linear"])
+def test_pairs_of_words_decide_but_are_in_no_topic(kind):
+    learned = model(kind).learn(CARDS, ["lost", "given"] * 40)
+    assert learned.n_runs == len(pairs_of(learned))
+    assert "10 words and 11 pairs" in repr(learned)
+    weights = dict(zip(learned.words(), learned.estimator.word_coef_[0], strict=True))
+    assert learned.class_names == ["given", "lost"]
+    assert weights["credit card"] > 0.0 > weights["card credit"]
+    assert any(share.word == "credit card" for share in learned.explain(CARDS[0]).words)
+    assert not any(learned.estimator.topic_words_[[" " in word for word in learned.words()]])
+    if kind != "linear":
+        assert not any(" " in word for words in learned.topics(30, 0.5)[:1] for word in words[:4])
+
+
+def test_without_pairs_models_are_those_of_words_alone():
+    words = OnlineVocabulary(500_000, min_count=1, min_length=1)
+    alone = model("linear", vectorizer=words).learn(CARDS, ["lost", "given"] * 40)
+    assert alone.estimator._learned.features.runs is None
+    assert "runs_" not in alone.estimator._to_file()
+    assert not pairs_of(alone)
+
+
+@pytest.mark.parametrize("kind", ["medlda", "linear"])
+def test_how_a_stream_is_cut_changes_no_pair(kind):
+    found = []
+    for size in (8, 16, 40):
+        one = bayespa.TextModel(kind, random_state=0, batch_size=8, n_passes=1, expert={"first_sweeps": 0})
+        for start in range(0, 80, size):
+            one.learn(CARDS[start : start + size], (["lost", "given"] * 40)[start : start + size])
+        found.append(one)
+    assert all(one.words() == found[0].words() for one in found)
+    assert all(one.estimator.posterior_ == found[0].estimator.posterior_ for one in found)
+
+
+def test_models_that_took_pairs_for_words_go_on_so(tmp_path):
+    """Models of earlier versions, of a vocabulary of pairs, have no roles of them."""
+    pairs = OnlineVocabulary(min_count=1, min_length=1, ngrams=2)
+    old = model("linear", vectorizer=pairs).learn(CARDS[:40], ["lost", "given"] * 20)
+    estimator = old.estimator
+    features = replace(estimator._learned.features, topical=None, runs=None)
+    estimator._learned = replace(estimator._learned, features=features)
+    bayespa.save(old, tmp_path / "m")
+    loaded = bayespa.load(tmp_path / "m")
+    loaded.learn(["another credit card", "some new words"], ["lost", "given"])
+    assert loaded.estimator._learned.features.runs is None
+    assert loaded.estimator.topic_words_[loaded.words().index("new words")]

@@ -79,6 +79,8 @@ def test_random_texts():
     """`python -m fuzz.texts` compares many more."""
     assert_twins(list(random_texts(2000, seed=1)), WordRules(min_count=2, max_candidates=50))
     assert_twins(list(random_texts(1000, seed=2)), WordRules(min_count=1, n_grams=3, max_words=300))
+    runs = {"n_grams": 2, "min_run_count": 2, "max_runs": 200}
+    assert_twins(list(random_texts(1000, seed=3)), WordRules(min_count=1, max_candidates=100, **runs))
 
 
 def test_bytes_are_utf8():
@@ -131,7 +133,7 @@ def test_what_is_no_text():
     with pytest.raises(TypeError, match=r"texts\[1\] is None, not a text"):
         OnlineVocabulary().learn(["a", None])
     with pytest.raises(ValueError, match="need to know characters"):
-        _native.TextVocabulary(9, 1, 9, True, 1, 1, [], 0).learn(_native.Texts(["é"]))
+        _native.TextVocabulary(9, 1, 9, True, 1, 1, 1, 9, [], 0).learn(_native.Texts(["é"]))
 
 
 def shuffled_corpus(n, seed):
@@ -141,7 +143,14 @@ def shuffled_corpus(n, seed):
     return [" ".join(generator.choices(known, weights, k=generator.randint(0, 400))) for _ in range(n)]
 
 
-@pytest.mark.parametrize("rules", [WordRules(max_candidates=300), WordRules(n_grams=2, max_words=3000)])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        WordRules(max_candidates=300),
+        WordRules(n_grams=2, max_words=3000),
+        WordRules(min_count=1, n_grams=2, min_run_count=2, max_runs=500),
+    ],
+)
 def test_any_number_of_threads_gives_the_same_bits(rules):
     texts = shuffled_corpus(600, seed=0)
     results = []
@@ -224,6 +233,30 @@ def test_state_with_runs():
     assert "ngrams" not in OnlineVocabulary().to_state()
     with pytest.raises(ValueError, match="ngrams of OnlineVocabulary"):
         OnlineVocabulary.from_state(state | {"ngrams": 10**9})
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r"[a-z]+"])
+def test_runs_are_admitted_later_than_words_and_up_to_a_number(pattern):
+    """A pair is counted from its second occurrence on; a third pair has no room, and words still have."""
+    vocabulary = OnlineVocabulary(min_count=1, ngrams=2, min_run_count=2, max_runs=2, token_pattern=pattern)
+    counts = vocabulary.learn(["to be or", "to be or", "or not or not not"])
+    assert vocabulary.words == ["to", "be", "or", "to be", "be or", "not"]
+    assert vocabulary.runs(vocabulary.words).tolist() == [False, False, False, True, True, False]
+    assert counts.toarray().tolist() == [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0], [0, 0, 2, 0, 0, 3]]
+    assert (vocabulary.n_words, vocabulary.n_runs) == (6, 2)
+    mark = vocabulary.mark()
+    state = vocabulary.to_state()
+    assert (state["min_run_count"], state["max_runs"]) == (2, 2)
+    again = OnlineVocabulary.from_state(state)
+    assert (again.n_runs, again.to_state()) == (2, state)
+    assert vocabulary.learn(["more words, more words"]).sum() == 4
+    vocabulary.back_to(mark)
+    assert (vocabulary.n_words, vocabulary.n_runs) == (6, 2)
+    with pytest.raises(ValueError, match="max_runs of OnlineVocabulary"):
+        OnlineVocabulary.from_state(state | {"max_runs": 0})
+    with pytest.raises(ValueError, match="min_run_count=0 must be at least 1"):
+        OnlineVocabulary(min_run_count=0)
+    assert OnlineVocabulary().runs(["credit card"]) is None
 
 
 @pytest.mark.parametrize("pattern", [r"\w+", r"[a-z]+"])

@@ -36,7 +36,17 @@ from experiments.suite.measures import Floats, Said
 
 PEERS_VERSION = 1  # to be raised when a peer's code here changes what it says
 BATCH = 256  # documents of a stream that are predicted, then learned
-OF_VOCABULARY = {"max_words", "min_count", "max_candidates", "min_length", "stop_words", "token_pattern"}
+OF_VOCABULARY = {
+    "max_words",
+    "min_count",
+    "max_candidates",
+    "min_length",
+    "stop_words",
+    "token_pattern",
+    "ngrams",
+    "min_run_count",
+    "max_runs",
+}
 
 
 class Skipped(Exception):

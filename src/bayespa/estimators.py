@@ -13,7 +13,7 @@ import inspect
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,6 +90,16 @@ def _attributes(cls: type) -> str:
     return f"Attributes\n----------\n{''.join(lines)}\n" if lines else ""
 
 
+class Roles(NamedTuple):
+    """What columns are for: arrays of bool (n,)."""
+
+    topical: ArrayLike | None = None  # which ones topics use; None: all
+    runs: ArrayLike | None = None  # which ones are runs of several words; None: none
+
+
+NO_ROLES = Roles()
+
+
 @dataclass(frozen=True, eq=False)
 class Features:
     """The columns that an estimator knows."""
@@ -97,19 +107,19 @@ class Features:
     n: int
     names: NDArray[Any] | None  # None: no names
     topical: NDArray[np.bool_] | None = None  # (n,), the columns that topics use; None: all
+    runs: NDArray[np.bool_] | None = None  # (n,), the columns of runs of several words; None: none ever
 
     @classmethod
-    def of(cls, X: Any, topical: ArrayLike | None = None) -> Features:
+    def of(cls, X: Any, roles: Roles = NO_ROLES) -> Features:
         """Return the columns of X, with their names if there are any."""
         n, names = _columns(X)
-        if topical is not None:
-            topical = np.array(topical)
-            if topical.shape != (n,) or topical.dtype != np.bool_:
-                raise ValueError(
-                    f"topic_words is an array of {topical.dtype} of shape {topical.shape}; give True or "
-                    f"False for each of the {n} columns"
-                )
-        return cls(n, names, topical)
+        topical, runs = (None if role is None else np.array(role) for role in roles)
+        if topical is not None and (topical.shape != (n,) or topical.dtype != np.bool_):
+            raise ValueError(
+                f"topic_words is an array of {topical.dtype} of shape {topical.shape}; give True or "
+                f"False for each of the {n} columns"
+            )
+        return cls(n, names, topical, runs)
 
     @classmethod
     def from_file(cls, values: dict[str, Any]) -> Features:
@@ -118,23 +128,26 @@ class Features:
         require_number("n_features_in_", n, 1, 2**31 - 1, whole=True)
         if names is not None and not (isinstance(names, np.ndarray) and names.shape == (n,)):
             raise ValueError(f"feature_names_in_ must be {n} names")
-        topical = values.pop("topic_words_", None)
-        if topical is not None and not (
-            getattr(topical, "shape", None) == (n,) and topical.dtype == np.bool_
-        ):
-            raise ValueError(f"topic_words_ must be {n} booleans")
-        return cls(n, names, topical)
+        roles = [values.pop(role, None) for role in ("topic_words_", "runs_")]
+        for role, mask in zip(("topic_words_", "runs_"), roles, strict=True):
+            if mask is not None and not (getattr(mask, "shape", None) == (n,) and mask.dtype == np.bool_):
+                raise ValueError(f"{role} must be {n} booleans")
+        return cls(n, names, *roles)
 
-    def wider(self, X: Any, name: str, topical: ArrayLike | None = None) -> Features:
+    def to_file(self) -> dict[str, Any]:
+        """Return the columns as values of a file."""
+        found = {"feature_names_in_": self.names, "topic_words_": self.topical, "runs_": self.runs}
+        return {"n_features_in_": self.n, **{k: v for k, v in found.items() if v is not None}}
+
+    def wider(self, X: Any, name: str, roles: Roles = NO_ROLES) -> Features:
         """Return the columns of X, which may have additional ones; else raise a ValueError.
 
-        Known columns keep their setting of `topical`.
+        Known columns keep their roles.
         """
-        after = Features.of(X, topical)
-        if topical is not None or self.topical is not None:
-            mask = np.ones(after.n, np.bool_) if after.topical is None else after.topical
-            mask[: self.n] = True if self.topical is None else self.topical
-            after = replace(after, topical=mask)
+        after = Features.of(X, roles)
+        topical = self._continued(self.topical, after.topical, after.n, missing=True)
+        runs = self._continued(self.runs, after.runs, after.n, missing=False)
+        after = replace(after, topical=topical, runs=runs)
         known = None if after.names is None else after.names[: self.n].tolist()
         if known != (None if self.names is None else self.names.tolist()):
             raise ValueError(
@@ -142,6 +155,16 @@ class Features:
                 "at the end, and columns must have names if the known ones have"
             )
         return after
+
+    def _continued(
+        self, before: NDArray[np.bool_] | None, after: NDArray[np.bool_] | None, n: int, *, missing: bool
+    ) -> NDArray[np.bool_] | None:
+        """Return a role of n columns, of which known ones keep theirs; `missing` is the role where None."""
+        if before is None and after is None:
+            return None
+        mask = np.full(n, missing) if after is None else after
+        mask[: self.n] = missing if before is None else before
+        return mask
 
 
 def _columns(X: Any) -> tuple[int, NDArray[Any] | None]:

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayespa import MedHDPClassifier, MedLDAClassifier, MedLDARegressor
+from bayespa.estimators import Features
 from bayespa.posteriors import Gaussian, Joint
 from bayespa.reference import linear as reference
 from bayespa.topics.documents import Corpus
@@ -47,6 +48,31 @@ def test_features_are_words_by_frequency_and_rarity_at_length_1_and_a_bias():
     found = np.zeros((4, 5))
     found[:, places_of(batch)] = rows.dense()
     assert_allclose(found, np.hstack([np.full((4, 1), BIAS), x]), rtol=1e-14)
+
+
+def test_runs_of_words_stand_beside_words_and_change_nothing_of_them():
+    """Columns 1 and 3 are runs: half their value, in the unit in which words have length 1."""
+    runs = np.array([False, True, False, True])
+    corpus = Corpus.of(COUNTS, name="a test").with_roles(Features(4, None, None, runs))
+    batch, seen = corpus.batch(np.arange(4)), np.array([3.0, 3, 2, 2, 4])
+    x = (COUNTS > 0) * (1 + np.log(np.maximum(COUNTS, 1))) * (1 + np.log(4 / seen[:4]))
+    x[:, runs] *= 0.5
+    words, both = (np.linalg.norm(x * kind, axis=1) for kind in (~runs, runs))
+    assert (words[:3] > both[:3]).all()
+    x[:3] /= words[:3, None]
+    assert_allclose(features(batch, seen).dense()[:, :4], x, rtol=1e-14)
+    alone = batch_of(COUNTS * ~runs)
+    own = features(alone, seen[[0, 2, 4]]).dense()
+    assert_array_equal(features(batch, seen).dense()[:, [0, 2, 4]], own)
+    assert batch.first(2).runs is batch.runs
+
+
+def test_runs_alone_have_length_1():
+    """Where a document's words are unknown, its runs are not scaled by nothing."""
+    features_ = Features(2, None, None, np.array([False, True]))
+    corpus = Corpus.of(np.array([[1, 1], [0, 3]]), name="a test").with_roles(features_)
+    x = features(corpus.batch(np.arange(2)), np.array([2.0, 3.0, 3.0])).dense()[:, :2]
+    assert_allclose(x, [[1.0, 0.5 / (1 + np.log(1.5))], [0.0, 1.0]], rtol=1e-14)
 
 
 @pytest.mark.parametrize("regression", [False, True])

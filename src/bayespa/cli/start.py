@@ -14,7 +14,7 @@ from bayespa.corpus.documents import brief
 from bayespa.corpus.look import Look
 from bayespa.corpus.order import shuffle_all
 from bayespa.corpus.sources import expand
-from bayespa.text.model import TextModel
+from bayespa.text.model import ALL_WORDS, TextModel
 from bayespa.text.predictor import KINDS
 
 _BUFFER = 10_000
@@ -49,13 +49,9 @@ def new_model(
     vocabulary, stop_words = None, "english"
     if words is not None:
         stop_words, min_count, max_words, ngrams = words
-        vocabulary = OnlineVocabulary(
-            max_words,
-            min_count=min_count,
-            min_length=1,
-            ngrams=ngrams,
-            n_jobs=parameters["n_jobs"],
-        )
+        chosen = {"max_words": max_words, "min_count": min_count, "ngrams": ngrams}
+        chosen["min_run_count"] = max(min_count, ALL_WORDS["min_run_count"])
+        vocabulary = OnlineVocabulary(**{**ALL_WORDS, **chosen}, n_jobs=parameters["n_jobs"])
     return TextModel(
         kind,
         vectorizer=vocabulary,

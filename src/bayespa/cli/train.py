@@ -130,10 +130,10 @@ def _setting(context: click.Context, option: click.Parameter, values: tuple[str,
 @click.option(
     "--ngrams",
     type=click.IntRange(1, 8),
-    default=1,
+    default=2,
     show_default=True,
     metavar="N",
-    help="Also count sequences of up to N words.",
+    help="Decide by sequences of up to N words, too; 1: by words alone.",
 )
 @CLASS_WEIGHT
 @learning

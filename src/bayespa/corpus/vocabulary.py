@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from bayespa.checks import number_of_threads, require_number
 from bayespa.corpus.documents import Bag, brief
@@ -55,6 +56,10 @@ class OnlineVocabulary:
     ngrams : int, default=1
         Longest sequence of words to count, up to 8. With 2, "to be or" gives "to", "be", "to be", "or" and
         "be or". Words that are left out are skipped.
+    min_run_count : int, optional
+        Occurrences before a sequence of several words is admitted; None is `min_count`.
+    max_runs : int, optional
+        Largest number of columns of such sequences, which count among `max_words`; None is `max_words`.
     fixed_width : bool, default=False
         Whether matrices have `max_words` columns from the start, for models that cannot grow; by default they
         have as many as there are words.
@@ -90,6 +95,8 @@ class OnlineVocabulary:
         min_length: int = 2,
         stop_words: str | Collection[str] | None = None,
         ngrams: int = 1,
+        min_run_count: int | None = None,
+        max_runs: int | None = None,
         fixed_width: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -98,8 +105,10 @@ class OnlineVocabulary:
             ("min_count", min_count),
             ("max_candidates", max_candidates),
             ("min_length", min_length),
+            ("min_run_count", min_run_count),
+            ("max_runs", max_runs),
         ):
-            if value < 1:
+            if value is not None and value < 1:
                 raise ValueError(f"{name}={value} must be at least 1")
         if not 1 <= ngrams <= _MOST_WORDS_OF_A_RUN:
             raise ValueError(f"ngrams={ngrams} must be from 1 to {_MOST_WORDS_OF_A_RUN}")
@@ -111,6 +120,8 @@ class OnlineVocabulary:
         self.min_length = min_length
         self.stop_words = stop_words
         self.ngrams = ngrams
+        self.min_run_count = min_run_count
+        self.max_runs = max_runs
         self.fixed_width = fixed_width
         self.n_jobs = n_jobs
         self.tokenizer = Tokenizer(lowercase, token_pattern)
@@ -125,6 +136,8 @@ class OnlineVocabulary:
             self.tokenizer.lowercase,
             self.min_length,
             self.ngrams,
+            self.min_run_count,
+            self.max_runs,
             frozenset(left_out),
         )
         if self.tokenizer.token_pattern == RUNS:
@@ -142,8 +155,21 @@ class OnlineVocabulary:
 
     @property
     def n_words(self) -> int:
-        """Number of words with a column."""
+        """Number of columns."""
         return self._counter.n_words
+
+    @property
+    def n_runs(self) -> int:
+        """Number of columns of sequences of several words."""
+        return self._counter.n_runs
+
+    def runs(self, words: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Return which words of columns are sequences of several; None: none ever is.
+
+        >>> OnlineVocabulary(ngrams=2).runs(["credit", "card", "credit card"]).tolist()
+        [False, False, True]
+        """
+        return None if self.ngrams == 1 else np.array([" " in word for word in words], np.bool_)
 
     def learn(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
         """Admit new words, and return the counts, (n, n_words) int32, of words from their admission on."""
@@ -221,11 +247,16 @@ class OnlineVocabulary:
             "stop_words": stop_words
             if stop_words is None or isinstance(stop_words, str)
             else sorted(stop_words),
-            **({} if self.ngrams == 1 else {"ngrams": self.ngrams}),  # not in the first files
+            **self._options_of_runs(),
             "fixed_width": self.fixed_width,
             "words": words,
             "candidates": candidates,
         }
+
+    def _options_of_runs(self) -> dict[str, int]:
+        """Return the options of sequences of words, if any are counted; the first files had none."""
+        options = {"ngrams": self.ngrams, "min_run_count": self.min_run_count, "max_runs": self.max_runs}
+        return {} if self.ngrams == 1 else {k: value for k, value in options.items() if value is not None}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> OnlineVocabulary:
@@ -237,6 +268,9 @@ class OnlineVocabulary:
             require_number(f"{name} of OnlineVocabulary", options[name], 1, 2**31 - 1, whole=True)
         ngrams = options.setdefault("ngrams", 1)
         require_number("ngrams of OnlineVocabulary", ngrams, 1, _MOST_WORDS_OF_A_RUN, whole=True)
+        for name in ("min_run_count", "max_runs"):
+            if name in options:
+                require_number(f"{name} of OnlineVocabulary", options[name], 1, 2**31 - 1, whole=True)
         for name in ("lowercase", "fixed_width"):
             if type(options[name]) is not bool:
                 raise ValueError(f"{name}={options[name]!r} is neither true nor false")
@@ -248,7 +282,9 @@ class OnlineVocabulary:
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError("the state of OnlineVocabulary must have a list of texts, 'words'")
         counts = candidates.values() if isinstance(candidates, dict) else [None]
-        if not all(type(count) is int and 0 < count < vocabulary.min_count for count in counts):
+        least = vocabulary._counter.rules.least
+        below = vocabulary.min_count if ngrams == 1 else max(vocabulary.min_count, least)
+        if not all(type(count) is int and 0 < count < below for count in counts):
             raise ValueError(
                 "the state of OnlineVocabulary must have 'candidates', words with counts below min_count"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -16,6 +16,7 @@ from bayespa.inspect.view import Floats, LinearView, TopicView
 LONGEST_TEXT = 1500  # characters shown of a document
 MOST_WORDS = 120  # shown of a document that has no text
 FAINT = 0.02  # smallest share of the strongest word's weight for a mark
+LONGEST_RUN = 8  # words of a column
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,17 @@ class Marks:
 
     of: Mapping[int, tuple[str, str]]
     legend: Sequence[tuple[str, str]]  # the attribute, and what it means
+    strength: Mapping[int, float] = field(default_factory=dict)  # by column; 0 of others
 
-    def word(self, text: str, column: int | None) -> str:
-        """Return a word as HTML."""
-        if column is None or column not in self.of:
+    def word(self, text: str, columns: Mapping[int, str]) -> str:
+        """Return a word as HTML, marked as the strongest of some columns, which have names."""
+        marked = [column for column in columns if column in self.of]
+        if not marked:
             return escape(text)
+        column = max(marked, key=lambda column: self.strength.get(column, 0.0))
         attribute, title = self.of[column]
+        if " " in columns[column]:
+            title = f"{columns[column]}: {title}"
         return f'<mark {attribute} title="{escape(title)}">{escape(text)}</mark>'
 
     def legend_html(self) -> str:
@@ -113,11 +119,12 @@ def word_marks(view: LinearView, task: int, sign: float, document: Any) -> Marks
         ('class="for" style="--share: .5"', f"for {name}"),
         ('class="against" style="--share: .5"', "against"),
     ]
-    return Marks(of, legend)
+    strength = dict(zip(document.indices.tolist(), np.abs(added).tolist(), strict=True))
+    return Marks(of, legend, strength)
 
 
 def marked_text(text: str, columns: Mapping[str, int], marks: Marks) -> str:
-    """Return a text as HTML, with known words marked.
+    """Return a text as HTML, with known words marked, each by itself or by a stronger run that it is part of.
 
     >>> marks = Marks({7: ('class="mark0"', "topic 3")}, [])
     >>> marked_text("A <Star>", {"star": 7}, marks)
@@ -125,19 +132,38 @@ def marked_text(text: str, columns: Mapping[str, int], marks: Marks) -> str:
     """
     rest = "" if len(text) <= LONGEST_TEXT else " …"
     parts, end = [], 0
-    for match in re.finditer(r"\w+", text[:LONGEST_TEXT]):
-        word = match[0]
+    matches = list(re.finditer(r"\w+", text[:LONGEST_TEXT]))
+    covering = _covering([match[0] for match in matches], columns)
+    for match, found in zip(matches, covering, strict=True):
         parts.append(escape(text[end : match.start()]))
-        parts.append(marks.word(word, columns.get(word, columns.get(word.lower()))))
+        parts.append(marks.word(match[0], found))
         end = match.end()
     return "".join(parts) + escape(text[end:LONGEST_TEXT]) + rest
+
+
+def _covering(words: Sequence[str], columns: Mapping[str, int]) -> list[dict[int, str]]:
+    """Return, for each word, the columns of it and of the runs that it is part of, and their names.
+
+    >>> _covering(["Credit", "card", "x"], {"card": 1, "credit card": 2})
+    [{2: 'credit card'}, {1: 'card', 2: 'credit card'}, {}]
+    """
+    lower, found = [word.lower() for word in words], [dict[int, str]() for _ in words]
+    for length in range(1, LONGEST_RUN + 1):
+        for begin in range(len(words) - length + 1):
+            place = slice(begin, begin + length)
+            for name in (" ".join(words[place]), " ".join(lower[place])):
+                if name in columns:
+                    for own in found[place]:
+                        own[columns[name]] = name
+                    break
+    return found
 
 
 def marked_bag(document: Any, names: Sequence[str], marks: Marks) -> str:
     """Return the words of a document without a text as HTML, the most frequent first, marked."""
     order = np.argsort(-document.data, kind="stable")
     words = [
-        marks.word(names[document.indices[i]], int(document.indices[i]))
+        marks.word(names[document.indices[i]], {int(document.indices[i]): ""})
         + (f" ×{document.data[i]:g}" if document.data[i] != 1 else "")
         for i in order[:MOST_WORDS]
     ]

@@ -33,7 +33,23 @@ class WordRules:
     lowercase: bool = True
     min_length: int = 2
     n_grams: int = 1
+    min_run_count: int | None = None  # None: min_count
+    max_runs: int | None = None  # None: max_words
     left_out: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def least(self) -> int:
+        """Occurrences before a run of several words is admitted."""
+        return self.min_count if self.min_run_count is None else self.min_run_count
+
+    @property
+    def most_runs(self) -> int:
+        """Largest number of runs of several words."""
+        return self.max_words if self.max_runs is None else self.max_runs
+
+    def is_run(self, word: str) -> bool:
+        """Return whether a column has a run of several words."""
+        return self.n_grams > 1 and " " in word
 
 
 class WordCounts(NamedTuple):
@@ -58,6 +74,7 @@ class NativeVocabulary:
     """
 
     def __init__(self, rules: WordRules) -> None:
+        self.rules = rules
         most = 2**31 - 1
         self._table = _native.TextVocabulary(
             min(rules.max_words, most),
@@ -66,6 +83,8 @@ class NativeVocabulary:
             bool(rules.lowercase),
             min(rules.min_length, most),
             rules.n_grams,
+            min(rules.least, most),
+            min(rules.most_runs, most),
             _encoded(rules.left_out),
             secrets.randbits(64),  # no result depends on it
         )
@@ -89,6 +108,11 @@ class NativeVocabulary:
     def n_words(self) -> int:
         """Number of columns."""
         return self._table.n_words
+
+    @property
+    def n_runs(self) -> int:
+        """Number of columns of runs."""
+        return self._table.n_runs
 
     @property
     def words(self) -> list[str]:

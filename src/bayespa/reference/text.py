@@ -86,6 +86,7 @@ class PythonVocabulary:
     def __init__(self, rules: WordRules, tokenizer: Tokenizer) -> None:
         self.rules, self.tokenizer = rules, tokenizer
         self.words: list[str] = []
+        self.n_runs = 0  # of the words
         self._candidates: dict[str, int] = {}
         self._columns = _Columns(self)
         self._journal: _Journal | None = None  # what is needed to go back to a mark
@@ -141,15 +142,19 @@ class PythonVocabulary:
         rules = self.rules
         if len(self.words) == rules.max_words or (rules.n_grams == 1 and not self._fits(word)):
             return -1
+        run = rules.is_run(word)
+        if run and self.n_runs == rules.most_runs:
+            return -1
         candidates, journal = self._candidates, self._journal
         count = candidates.get(word, 0) + 1
         if journal is not None:  # before anything changes
             journal.note(word, count - 1)
-        if count >= rules.min_count:
+        if count >= (rules.least if run else rules.min_count):
             candidates.pop(word, None)
             column = len(self.words)
             self.words.append(word)  # before it can be found: readers in other threads count columns
             self._columns[word] = column
+            self.n_runs += run
             return column
         if count > 1 or len(candidates) < rules.max_candidates:
             candidates[word] = count
@@ -163,6 +168,7 @@ class PythonVocabulary:
     def load(self, words: Sequence[str], candidates: dict[str, int]) -> None:
         """Load words and candidates, before anything is learned; none of them was left out."""
         self.words = list(words)
+        self.n_runs = sum(map(self.rules.is_run, words))
         self._candidates = dict(candidates)
         # A loaded word that is too long or too short has a column, but is never counted.
         columns = ((word, column) for column, word in enumerate(words))
@@ -194,6 +200,7 @@ class PythonVocabulary:
             for journal in self._journals(mark):
                 for word in self.words[journal.n_words :]:
                     self._columns.pop(word, None)
+                    self.n_runs -= self.rules.is_run(word)
                 del self.words[journal.n_words :]
                 for word, count in journal.counts.items():
                     if count:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from bayespa.checks import require_number
 from bayespa.classes import some
@@ -24,8 +23,8 @@ from bayespa.corpus import (
     vectorizer_to_state,
 )
 from bayespa.corpus.documents import brief
-from bayespa.corpus.stop_words import topic_words
 from bayespa.learning import HERE, Executor, Flight
+from bayespa.text.columns import roles_of
 from bayespa.text.history import History
 from bayespa.text.predictor import KINDS, Content, LearnedTexts, TextPredictor, require_column
 from bayespa.text.targets import as_target, encoded, names_of, plain_label, several, target_of
@@ -35,8 +34,15 @@ if TYPE_CHECKING:
 
 Recorder = Callable[[Any, Target], dict[str, Any]]  # see `TextModel.learn_counts`
 
-# The default vocabulary also has rare words and words of one letter.
-ALL_WORDS: dict[str, Any] = {"max_words": 500_000, "min_count": 1, "min_length": 1}
+# The default vocabulary has rare words and words of one letter, too, and pairs of words that come again.
+ALL_WORDS: dict[str, Any] = {
+    "max_words": 500_000,
+    "min_count": 1,
+    "min_length": 1,
+    "ngrams": 2,
+    "min_run_count": 2,
+    "max_runs": 20_000,
+}
 NO_CLASSES = "labels are numbers, of which no class has a class_weight=; leave it out"
 
 
@@ -73,7 +79,8 @@ class TextModel(TextPredictor):
         "medlda" and "medhdp" decide by topics and words (`MedLDAClassifier`, `MedLDARegressor`,
         `MedHDPClassifier`, `MedHDPRegressor`), "linear" by words only.
     vectorizer : OnlineVocabulary, BagVectorizer, HashingVectorizer or a fitted CountVectorizer, optional
-        Counts words. By default a growing vocabulary of all words; for bags, a `BagVectorizer`.
+        Counts words. By default a growing vocabulary of all words, and of pairs of adjacent words, by which
+        decisions are made, too, but not topics; for bags, a `BagVectorizer`.
     target : {"class", "classes", "number"}, optional
         What labels are; by default the first ones show it.
     classes : iterable of str, optional
@@ -267,12 +274,13 @@ class TextModel(TextPredictor):
                 "min_count of the vocabulary, or give more documents at once"
             )
         estimator = self._new_estimator(target) if before.estimator is None else copy(before.estimator)
+        known = before.estimator._learned.features if before.fitted else None
         if labels:
             estimator._partial_fit(
                 counts,
                 encoded(labels, target, classes),
                 None if target == "number" else classes.names,
-                self._topic_words(_n_columns(before.estimator), counts.shape[1]),
+                roles_of(self.vectorizer, self.stop_words, known, counts.shape[1]),
                 workers,
                 several_passes=True,
             )
@@ -318,14 +326,14 @@ class TextModel(TextPredictor):
         """
         target, labels, classes = self._checked(labels, last)
         estimator, n_columns = self.learner, counted.counts.shape[1]
-        known = _n_columns(estimator) if last is None else last.planned.features.n
+        known = (estimator._learned if last is None else last.planned).features
         planned = estimator._launch(
             flight,
             None if last is None else last.planned,
             counted.counts,
             encoded(labels, target, classes),
             None if target == "number" else classes.names,
-            self._topic_words(known, n_columns),
+            roles_of(self.vectorizer, self.stop_words, known, n_columns),
         )
         return Launched(counted, labels, classes, planned)
 
@@ -370,14 +378,6 @@ class TextModel(TextPredictor):
         if any(isinstance(text, Bag) for text in texts):
             return BagVectorizer()
         return OnlineVocabulary(**ALL_WORDS, n_jobs=self.parameters.get("n_jobs"))
-
-    def _topic_words(self, known: int, n_columns: int) -> NDArray[np.bool_] | None:
-        """Return which columns topics use; columns that the estimator knows keep their setting."""
-        if not isinstance(self.vectorizer, OnlineVocabulary):
-            return None
-        found, new = np.ones(n_columns, np.bool_), self.vectorizer.words_between(known, n_columns)
-        found[known : known + len(new)] = topic_words(new, self.stop_words)  # wider: more words will come
-        return found
 
     def set_class_weight(self, class_weight: Mapping[str, float] | str | None) -> Self:
         """Set the weights of classes: see `MedLDAClassifier`.
@@ -488,11 +488,6 @@ class TextModel(TextPredictor):
             offsets,
         )
         return model
-
-
-def _n_columns(estimator: Any) -> int:
-    """Return how many columns an estimator knows."""
-    return int(estimator.n_features_in_) if hasattr(estimator, "n_features_in_") else 0
 
 
 def _are_texts(values: Any) -> bool:

@@ -125,15 +125,25 @@ class TextPredictor:
 
     @property
     def n_words(self) -> int:
-        """Number of known words; 0 if the vectorizer has no vocabulary."""
+        """Number of known words, without sequences of several; 0 if the vectorizer has no vocabulary."""
         words = getattr(self.vectorizer, "words", None)
-        return len(words) if words is not None else int(getattr(self.vectorizer, "n_columns", 0))
+        if words is None:
+            return int(getattr(self.vectorizer, "n_columns", 0))
+        return len(words) - self.n_runs
+
+    @property
+    def n_runs(self) -> int:
+        """Number of known sequences of several words."""
+        return int(getattr(self.vectorizer, "n_runs", 0))
 
     def __repr__(self) -> str:
         learned = "nothing learned yet"
         if self.fitted:
             what = "numbers" if self.target == "number" else f"{len(self.classes)} classes"
-            learned = f"{self.n_words} words, {what}"
+            words = f"{self.n_words} words"
+            if self.n_runs:
+                words += f" and {self.n_runs} {'pairs' if self.vectorizer.ngrams == 2 else 'runs'}"
+            learned = f"{words}, {what}"
         return f"<TextModel {self.kind}: {learned}>"
 
     @property

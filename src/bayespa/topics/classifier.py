@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespa.checks import require_number
 from bayespa.classes import require_classes, some, tasks_of
+from bayespa.estimators import Roles
 from bayespa.learning import HERE, Executor
 from bayespa.topics.calibration import Calibration, Kind
 from bayespa.topics.documents import Labels, label_array
@@ -397,7 +398,7 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
         -------
         self
         """
-        return self._partial_fit(X, y, classes, topic_words, workers)
+        return self._partial_fit(X, y, classes, Roles(topic_words), workers)
 
 
 def _decided(decision: Floats, knows: Knowledge) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespa.checks import require_sound, sparse_format
+from bayespa.estimators import Features
 from bayespa.native.medlda import Documents
 from bayespa.posteriors.posterior import GRID
 
@@ -33,6 +34,7 @@ class Corpus:
     counts: sparse.csr_matrix  # (n, W), int32
     weights: NDArray[np.float64]  # (n,), powers of two
     topical: sparse.csr_matrix | None = None  # the words that topics use, if not all
+    runs: NDArray[np.bool_] | None = None  # (W,), the columns of runs of several words, if there may be any
 
     @classmethod
     def of(cls, X: Any, *, name: str) -> Corpus:
@@ -82,15 +84,16 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def with_topical(self, columns: NDArray[np.bool_] | None) -> Corpus:
-        """Return the same documents, of which topics use only some columns (W,)."""
+    def with_roles(self, features: Features) -> Corpus:
+        """Return the same documents, whose columns (W,) have roles."""
+        columns, runs = features.topical, features.runs
         if columns is None or columns.all():
-            return self
+            return self if runs is None else Corpus(self.counts, self.weights, None, runs)
         counts = self.counts
         kept = columns[counts.indices]
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[counts.indptr]
         topical = sparse.csr_matrix((counts.data[kept], counts.indices[kept], indptr), counts.shape)
-        return Corpus(counts, self.weights, topical)
+        return Corpus(counts, self.weights, topical, runs)
 
     def ids(self) -> NDArray[np.uint32]:
         """Return a number for each document that depends only on its words and counts.
@@ -119,7 +122,8 @@ class Corpus:
         labels = np.empty((len(rows), 0), np.float32) if labels is None else labels
         own = None if self.topical is None else Documents.from_csr(self.topical, rows, ids)
         documents = Documents.from_csr(self.counts, rows, ids)
-        return Batch(documents, self.weights[rows], labels, own, self.counts.shape[1])
+        runs = None if self.runs is None else self.runs[documents.vocabulary]
+        return Batch(documents, self.weights[rows], labels, own, self.counts.shape[1], runs)
 
     def halves(self) -> tuple[Corpus, Corpus]:
         """Return the tokens at even positions of every document, and those at odd positions."""
@@ -146,6 +150,7 @@ class Batch:
     labels: NDArray[np.float32]  # (n, T): ±1 or a target, NaN if unknown
     topical_documents: Documents | None = None  # with only the words that topics use; None: all
     n_words: int = 0  # columns of the corpus
+    runs: NDArray[np.bool_] | None = None  # which words of the vocabulary are runs of several; None: none
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -166,6 +171,7 @@ class Batch:
             self.weights[:n],
             self.labels[:n],
             n_words=self.n_words,
+            runs=self.runs,
         )
 
     def by_weight(self) -> Iterator[tuple[float, Any, Documents]]:

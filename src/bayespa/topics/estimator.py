@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.checks import number_of_threads, require_number
-from bayespa.estimators import Features, ValueEstimator
+from bayespa.estimators import NO_ROLES, Features, Roles, ValueEstimator
 from bayespa.learning import HERE, Callback, Executor, Flight, Round, State, rounds
 from bayespa.native.random import key_from_seed, permutation, subkey
 from bayespa.posteriors import Joint
@@ -141,13 +141,13 @@ class TopicEstimator(ValueEstimator):
     # Learning
 
     def _fit(
-        self, X: Any, y: Any, callback: Callback | None, topical: Any = None, workers: Executor = HERE
+        self, X: Any, y: Any, callback: Callback | None, roles: Roles = NO_ROLES, workers: Executor = HERE
     ) -> Self:
         corpus = Corpus.of(X, name=self._name)
         meaning, labels = self._read(len(corpus), y, None, None, fit=True)
         key = key_from_seed(self.random_state)
-        start = [self._new(Features.of(X, topical), meaning, key)]
-        corpus = corpus.with_topical(start[0].features.topical)
+        start = [self._new(Features.of(X, roles), meaning, key)]
+        corpus = corpus.with_roles(start[0].features)
         order = permutation(subkey(key, ORDER), len(corpus))
         schedule = {**self._schedule(start[0].values), "executor": workers}
         for now in self._learning(start, corpus, labels, order, **schedule):
@@ -160,7 +160,7 @@ class TopicEstimator(ValueEstimator):
         X: Any,
         y: Any,
         classes: Any,
-        topical: Any = None,
+        roles: Roles = NO_ROLES,
         workers: Executor = HERE,
         *,
         several_passes: bool = False,
@@ -172,10 +172,10 @@ class TopicEstimator(ValueEstimator):
             len(corpus), y, classes, None if first else self._learned.meaning, fit=False
         )
         if first:
-            start = [self._new(Features.of(X, topical), meaning, key_from_seed(self.random_state))]
+            start = [self._new(Features.of(X, roles), meaning, key_from_seed(self.random_state))]
         else:
-            start = [self._grown(X, corpus.counts.shape[1], meaning, topical)]
-        corpus = corpus.with_topical(start[0].features.topical)
+            start = [self._grown(X, corpus.counts.shape[1], meaning, roles)]
+        corpus = corpus.with_roles(start[0].features)
         schedule = {**self._schedule(start[0].values), "executor": workers}
         if not (first and several_passes and schedule["n_passes"] is None):
             schedule["n_passes"] = 1
@@ -193,19 +193,19 @@ class TopicEstimator(ValueEstimator):
         made = self._made(meaning, key)
         return Learned(State(made["model"].prior(features.n)), features=features, losses=Losses(), **made)
 
-    def _grown(self, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
+    def _grown(self, X: Any, n_words: int, meaning: Any, roles: Roles) -> Learned:
         """Return what was learned, extended for the words of X and the meaning of y."""
         before: Learned = self._learned
-        return self._with_room(before, self._planned(before, X, n_words, meaning, topical))
+        return self._with_room(before, self._planned(before, X, n_words, meaning, roles))
 
-    def _planned(self, before: Learned, X: Any, n_words: int, meaning: Any, topical: Any) -> Learned:
+    def _planned(self, before: Learned, X: Any, n_words: int, meaning: Any, roles: Roles) -> Learned:
         """Return the value to be learned after `before`, extended for the words of X and the meaning of y.
 
         Its state is still the old one.
         """
         features, made = before.features, {}
         if n_words > features.n:
-            features = features.wider(X, self._name, topical)
+            features = features.wider(X, self._name, roles)
         else:
             self._require_known(before, X, n_words)
         if self._given() != before.parameters or meaning is not before.meaning:
@@ -225,7 +225,7 @@ class TopicEstimator(ValueEstimator):
     # Learning ahead: several mini-batches of a stream in progress, which may have new words and classes.
 
     def _launch(
-        self, flight: Flight[Joint], last: Learned | None, X: Any, y: Any, classes: Any, topical: Any
+        self, flight: Flight[Joint], last: Learned | None, X: Any, y: Any, classes: Any, roles: Roles
     ) -> Learned:
         """Start learning a mini-batch under the current posterior; return the plan, for `_land`.
 
@@ -235,8 +235,8 @@ class TopicEstimator(ValueEstimator):
         before = now if last is None else last
         corpus = Corpus.of(X, name=self._name)
         meaning, labels = self._read(len(corpus), y, classes, before.meaning, fit=False)
-        planned = self._planned(before, X, corpus.counts.shape[1], meaning, topical)
-        batch = corpus.with_topical(planned.features.topical).batch(np.arange(len(corpus)), labels)
+        planned = self._planned(before, X, corpus.counts.shape[1], meaning, roles)
+        batch = corpus.with_roles(planned.features).batch(np.arange(len(corpus)), labels)
         state, model = self._faded(now), planned.model
         posterior = state.posterior
         if meaning is not now.meaning:
@@ -354,7 +354,7 @@ class TopicEstimator(ValueEstimator):
         snapshot = self._snapshot()
         corpus = Corpus.of(X, name=self._name)
         snapshot._require_known(snapshot._learned, X, corpus.counts.shape[1])
-        return snapshot._learned, corpus.with_topical(snapshot._learned.features.topical)
+        return snapshot._learned, corpus.with_roles(snapshot._learned.features)
 
     def _require_known(self, learned: Learned, X: Any, n_words: int) -> None:
         """Raise scikit-learn's error for unknown columns."""
@@ -369,7 +369,7 @@ class TopicEstimator(ValueEstimator):
     def _to_file(self) -> dict[str, Any]:
         """Return what was learned as plain values, for `bayespa.text.saving`."""
         learned: Learned = self._learned
-        state, names = learned.state, learned.features.names
+        state = learned.state
         return {
             "_posterior": state.posterior,
             "_version": state.version,
@@ -377,9 +377,7 @@ class TopicEstimator(ValueEstimator):
             "n_documents_seen_": state.n_examples,
             "objective_": np.array(learned.losses.tolist(), np.float64),
             "_key": learned.key,
-            "n_features_in_": learned.features.n,
-            **({} if names is None else {"feature_names_in_": names}),
-            **({} if learned.features.topical is None else {"topic_words_": learned.features.topical}),
+            **learned.features.to_file(),
             **self._meaning_to_file(learned.meaning),
         }
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespa.checks import require_number
+from bayespa.estimators import Roles
 from bayespa.learning import HERE, Executor
 from bayespa.topics.documents import Labels, label_array
 from bayespa.topics.explain import Explanation, Subject
@@ -176,7 +177,7 @@ class TopicRegressor(MergingTransformer):
         -------
         self
         """
-        return self._partial_fit(X, y, None, topic_words, workers)
+        return self._partial_fit(X, y, None, Roles(topic_words), workers)
 
     @property
     def units_(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayespa.checks import require_number
+from bayespa.estimators import Roles
 from bayespa.learning import HERE, Callback, Executor
 from bayespa.native.random import subkey
 from bayespa.topics.calibration import Calibration
@@ -136,7 +137,7 @@ class SupervisedTransformer(TopicTransformer):
             raise ValueError(
                 f"This {self._name} estimator requires y to be passed, but the target y is None."
             )
-        return self._fit(X, y, callback, topic_words, workers)
+        return self._fit(X, y, callback, Roles(topic_words), workers)
 
     # What was learned
 

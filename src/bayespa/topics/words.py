@@ -24,6 +24,7 @@ from bayespa.topics.documents import UNIT, Batch
 
 Floats = NDArray[np.float64]
 SHARE = 0.3  # of the topics' margin that counts beside words: they learn the rest
+RUN = 0.5  # the value of a run of several words, where that of a word is 1
 BIAS = 0.5  # the value of a feature that every document has
 COST = 0.5  # c of the squared hinge, for decisions in their unit
 
@@ -146,7 +147,10 @@ def _places(batch: Batch) -> NDArray[np.int64]:
 
 
 def features(batch: Batch, seen: Floats) -> Rows:
-    """Return x of the documents over the batch's vocabulary, each of length 1 without the bias.
+    """Return x of the documents over the batch's vocabulary, whose words have length 1 without the bias.
+
+    Runs of several words stand beside them in the same unit: what words have does not depend on them, unless
+    they would be longer than the words.
 
     Parameters
     ----------
@@ -158,7 +162,14 @@ def features(batch: Batch, seen: Floats) -> Rows:
     rarity = 1.0 + log(seen[-1] / seen[:-1])
     x = (1.0 + log(documents.counts.astype(np.float64))) * rarity[documents.words]
     n_entries = np.diff(documents.indptr)
-    length = np.sqrt(np.bincount(np.repeat(np.arange(len(batch)), n_entries), x * x, len(batch)))
+    rows = np.repeat(np.arange(len(batch)), n_entries)
+    if batch.runs is None:
+        length = np.sqrt(np.bincount(rows, x * x, len(batch)))
+    else:
+        run = batch.runs[documents.words]
+        x[run] *= RUN
+        alike = (np.bincount(rows, np.where(own, x * x, 0.0), len(batch)) for own in (~run, run))
+        length = np.sqrt(np.maximum(*alike))
     x /= np.repeat(np.maximum(length, np.finfo(float).tiny), n_entries)
     return Rows(documents.indptr, documents.words, x, len(documents.vocabulary), BIAS)
 
