@@ -339,6 +339,10 @@ def test_pairs_of_words_decide_but_are_in_no_topic(kind):
         assert not any(" " in word for words in learned.topics(30, 0.5)[:1] for word in words[:4])
 
 
+def test_topics_alone_count_no_pairs():
+    assert model(decides="topics").learn(CARDS, ["lost", "given"] * 40).n_runs == 0
+
+
 def test_without_pairs_models_are_those_of_words_alone():
     words = OnlineVocabulary(500_000, min_count=1, min_length=1)
     alone = model("linear", vectorizer=words).learn(CARDS, ["lost", "given"] * 40)

@@ -56,6 +56,17 @@ def test_a_table_as_spreadsheets_write_it(bayespa, papers, tmp_path):
     assert (found["documents"], found["accuracy"] > 0.7) == (len(papers) - 700 - labels[700:].count(""), True)
 
 
+def test_pairs_of_words_are_an_option(bayespa, files, tmp_path):
+    path, runs = tmp_path / "m", []
+    train = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "-o", path, "--limit", 300]
+    for options in ([], ["--ngrams", 1], ["--set", "decides=topics"], ["--min-count", 3]):
+        bayespa(*train, "--model", "linear" if "--set" not in options else "medlda", *options)
+        model = package.load(path)
+        runs.append(model.n_runs)
+        assert model.n_runs == sum(" " in word for word in model.words())
+    assert runs[0] > runs[3] > runs[1] == runs[2] == 0
+
+
 def test_lines_for_people(bayespa, files, model):
     shown = bayespa("evaluate", model, files / "test.jsonl", "--by-class").out
     assert shown.startswith("documents       300\naccuracy        0.")

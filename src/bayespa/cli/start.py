@@ -49,6 +49,8 @@ def new_model(
     vocabulary, stop_words = None, "english"
     if words is not None:
         stop_words, min_count, max_words, ngrams = words
+        if parameters.get("decides") == "topics":  # which have no runs of words
+            ngrams = 1
         chosen = {"max_words": max_words, "min_count": min_count, "ngrams": ngrams}
         chosen["min_run_count"] = max(min_count, ALL_WORDS["min_run_count"])
         vocabulary = OnlineVocabulary(**{**ALL_WORDS, **chosen}, n_jobs=parameters["n_jobs"])

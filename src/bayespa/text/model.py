@@ -111,7 +111,7 @@ class TextModel(TextPredictor):
     >>> papers = load_arxiv_sample(subset="train")
     >>> model = TextModel(random_state=0).learn(papers.data, [labels[0] for labels in papers.labels])
     >>> model
-    <TextModel medlda: 24480 words, 20 classes>
+    <TextModel medlda: 24480 words and 20000 pairs, 20 classes>
     >>> model.predict(["Groups of automorphisms of a free group"])
     ['math.GR']
     """
@@ -377,7 +377,10 @@ class TextModel(TextPredictor):
     def _default_vectorizer(self, texts: Sequence[Content]) -> OnlineVocabulary | BagVectorizer:
         if any(isinstance(text, Bag) for text in texts):
             return BagVectorizer()
-        return OnlineVocabulary(**ALL_WORDS, n_jobs=self.parameters.get("n_jobs"))
+        options = ALL_WORDS
+        if self.parameters.get("decides") == "topics":  # which have no pairs
+            options = {**options, "ngrams": 1}
+        return OnlineVocabulary(**options, n_jobs=self.parameters.get("n_jobs"))
 
     def set_class_weight(self, class_weight: Mapping[str, float] | str | None) -> Self:
         """Set the weights of classes: see `MedLDAClassifier`.
