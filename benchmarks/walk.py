@@ -64,7 +64,8 @@ def walks() -> dict[str, list[str]]:
     """Return the walks, by name."""
     corpus = make_topic_corpus(201, n_words=300, n_topics=6, n_labels=3, random_state=0)
     X, y = corpus.data, corpus.target
-    one, two = (MedLDAClassifier(n_topics=6, random_state=0).fit(X[:100], y[:100]) for _ in range(2))
+    made = (MedLDAClassifier(n_topics=6, batch_size=100, random_state=0) for _ in range(2))
+    one, two = (model.fit(X[:100], y[:100]) for model in made)
     with arriving():
         learned = walk(lambda: one.partial_fit(X[100:200], y[100:200]))
     return {

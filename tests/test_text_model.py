@@ -140,7 +140,9 @@ def test_labels_that_do_not_fit_change_nothing(tmp_path):
 @pytest.mark.parametrize("learned", [False, True])
 def test_an_interrupt_leaves_the_model_as_it_was(learned, tmp_path, monkeypatch):
     """New classes among several mini-batches, of which the second is cut short."""
-    found = model(classes=["animals", "sky"])
+    monkeypatch.setattr("bayespa.topics.waiting.IN_ALL", 40)  # so most documents do not wait
+    monkeypatch.setattr("bayespa.topics.waiting.PER_TASK", 0)
+    found = model(classes=["animals", "sky"], expert={"first_documents": 8})
     if learned:
         found.learn(TEXTS, CLASSES)
     seen = []

@@ -86,8 +86,8 @@ class Injector:
 def quick(monkeypatch):
     """Files that need not last, and few passes over few documents: two or three."""
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
-    monkeypatch.setattr("bayespa.topics.estimator.IN_ALL", 2 * len(TEXTS))
-    monkeypatch.setattr("bayespa.topics.estimator.PER_TASK", len(TEXTS))
+    monkeypatch.setattr("bayespa.topics.waiting.IN_ALL", 2 * len(TEXTS))
+    monkeypatch.setattr("bayespa.topics.waiting.PER_TASK", len(TEXTS))
 
 
 def new(kind):

@@ -255,6 +255,7 @@ class Round(Generic[P, S]):
     batch_index: int
     n_batches: int | None  # None: a stream of unknown length
     n_examples: int  # seen since the start, in all passes
+    n_passes: int = 1
 
 
 Callback = Callable[[Round[Any, Any]], object]
@@ -381,7 +382,7 @@ def rounds(
                 taught.append(step)
             n_examples += step.n_examples
             objective += step.objective
-            yield Round(state, step, pass_index, batch_index, n_batches, n_examples)
+            yield Round(state, step, pass_index, batch_index, n_batches, n_examples, n_passes)
             batch_index += 1
         source.check()
         if abs(objective - objective_before) < tol * abs(objective_before):

@@ -229,3 +229,16 @@ def test_growing_keeps_exact_totals():
     grown = small.extended(prior)
     assert grown._totals is not None
     assert_array_equal(grown.totals(), grown.concentration.sum(axis=1))
+
+
+def test_a_table_that_is_held_keeps_its_memory_for_the_next_when_another_was_made_aside():
+    """As predictions do with documents that wait: what they compute is a copy, and is dropped."""
+    table = with_rows(zeros(), 1)
+    table.settle()
+    at = place(table)
+    for _ in range(3):
+        aside = with_rows(table, 5)
+        assert place(aside) != at
+        del aside
+    table = with_rows(table, 2)
+    assert place(table) == at

@@ -29,9 +29,7 @@ NEGATIVE_DATA = {
     expected_failed_checks=lambda model: NEGATIVE_DATA if is_classifier(model) else {},
 )
 def test_scikit_learn_conventions(estimator, check, monkeypatch):
-    monkeypatch.setattr(
-        "bayespa.topics.estimator.MOST_PASSES", 2
-    )  # nor about how often a small corpus is read
+    monkeypatch.setattr("bayespa.topics.waiting.MOST_PASSES", 2)  # nor about how often a small corpus is read
     check(estimator)
 
 
@@ -194,7 +192,7 @@ def test_vocabulary_grows(classifier, corpus, word_counts):
 def test_new_classes(classifier, corpus, multi_class):
     known = corpus.y != 1
     model = classifier(multi_class=multi_class, expert={"prediction_sweeps": 200})
-    model.partial_fit(corpus.X[known], corpus.y[known], classes=[0, 2])
+    model.partial_fit(corpus.X[known], corpus.y[known], classes=[0, 2]).settle()
     decision = model.decision_function(corpus.X_test)
     model.partial_fit(corpus.X[:0:-1][:1] * 0, [None], classes=[0, 1, 2])  # a document without a word
     grown = model.decision_function(corpus.X_test)

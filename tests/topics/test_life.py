@@ -46,6 +46,7 @@ class Life(RuleBasedStateMachine):
     def is_born(self):
         self.model, self.twin = MODELS[self.kind](), MODELS[self.kind]()
         self.columns, self.discount = 20, 1.0
+        self.learned_words, self.waiting = np.zeros(40), []
         self.words, self.documents, self.learned = np.zeros(40), 0, False
 
     def learn(self, model, documents, labels):
@@ -53,12 +54,19 @@ class Life(RuleBasedStateMachine):
         model.partial_fit(X, labels, classes=[0, 1, 2])
         return X
 
-    def count(self, words, X):
-        """Return what is left of the words after X: forgetting acts before each mini-batch."""
-        for start in range(0, X.shape[0], BATCH):
-            new = np.asarray(X[start : start + BATCH].sum(axis=0)).ravel()
-            words = self.discount * words + np.pad(new, (0, 40 - len(new)))
-        return words
+    def count(self, X):
+        """Count the words of X: forgetting acts before each mini-batch, and what waits counts as one."""
+        for row in X.toarray():
+            self.waiting.append(np.pad(row, (0, 40 - len(row))))
+            self.words = self.discount * self.learned_words + sum(self.waiting)
+            if len(self.waiting) == BATCH:
+                self.learned_words, self.waiting = self.words, []
+
+    def settle(self):
+        for model in (self.model, self.twin):
+            if self.learned:
+                model.settle()
+        self.learned_words, self.waiting = self.words, []
 
     @rule(documents=DOCUMENTS, known=st.integers(0, 4))
     def partial_fit(self, documents, known):
@@ -66,7 +74,7 @@ class Life(RuleBasedStateMachine):
         labels = [y if known and i % known == 0 else None for i, y in enumerate(CORPUS.target[documents])]
         for model in (self.model, self.twin):
             X = self.learn(model, documents, labels)
-        self.words = self.count(self.words, X)
+        self.count(X)
         self.documents, self.learned = self.documents + X.shape[0], True
 
     @rule(start=st.integers(0, 40))
@@ -75,7 +83,9 @@ class Life(RuleBasedStateMachine):
         for model in (self.model, self.twin):
             model.fit(X, y)
         # In which order it learned, and so what it has forgotten, is the model's own secret.
-        self.words = self.count(np.zeros(40), X) if self.discount == 1.0 else self.held()
+        words = np.asarray(X.sum(axis=0)).ravel()
+        self.words = np.pad(words, (0, 40 - len(words))) if self.discount == 1.0 else self.held()
+        self.learned_words, self.waiting = self.words, []
         self.documents, self.learned = 40, True
 
     def held(self):
@@ -89,6 +99,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(discount=st.sampled_from([1.0, 0.9, 0.5]))
     def forget(self, discount):
+        self.settle()  # else it is forgotten at the new rate when its mini-batch is whole
         self.discount = discount
         for model in (self.model, self.twin):
             model.set_params(discount=discount)
@@ -118,12 +129,18 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.learned)
     @rule(mine=DOCUMENTS, theirs=DOCUMENTS)
     def merge(self, mine, theirs):
+        self.settle()
+        before = self.words
         for model in (self.model, self.twin):
             ancestor, other = copy.deepcopy(model), copy.deepcopy(model)
             X = self.learn(model, mine, CORPUS.target[mine])
             X_other = self.learn(other, theirs, CORPUS.target[theirs])
             model.merge(other, ancestor)
-        self.words = self.count(self.words, X) + self.count(self.words, X_other) - self.words
+        self.count(X)
+        with_mine, self.learned_words, self.waiting = self.words, before, []
+        self.count(X_other)
+        self.words = with_mine + self.words - before
+        self.learned_words, self.waiting = self.words, []
         self.documents += X.shape[0] + X_other.shape[0]
 
     @invariant()
@@ -141,8 +158,8 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_life(kind, monkeypatch):
-    monkeypatch.setattr("bayespa.topics.estimator.IN_ALL", 120)  # so many passes over few documents
-    monkeypatch.setattr("bayespa.topics.estimator.PER_TASK", 40)
+    monkeypatch.setattr("bayespa.topics.waiting.IN_ALL", 120)  # so many passes over few documents
+    monkeypatch.setattr("bayespa.topics.waiting.PER_TASK", 40)
     case = type(kind, (Life,), {"kind": kind}).TestCase
     case.settings = settings(
         max_examples=30,

@@ -10,6 +10,7 @@ from bayespa.topics.words import BIAS
 
 def test_number_of_topics_stays(corpus):
     model = MedLDAClassifier(n_topics=8, random_state=0).partial_fit(corpus.X, corpus.y, classes=[0, 1, 2])
+    model.settle()
     assert model.topic_word_.shape == (8, 300)
     with pytest.raises(ValueError, match="n_topics is 9, but the model has 8 topics"):
         model.set_params(n_topics=9).partial_fit(corpus.X, corpus.y)

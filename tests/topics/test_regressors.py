@@ -17,7 +17,7 @@ def y(corpus):
 
 
 def test_merge_of_common_ancestor_is_addition(regressor, corpus, y, word_counts):
-    base = regressor().partial_fit(corpus.X[:200], y[:200])
+    base = regressor().partial_fit(corpus.X[:200], y[:200]).settle()
     left = copy.deepcopy(base).partial_fit(corpus.X[200:450], y[200:450])
     right = copy.deepcopy(base).partial_fit(corpus.X[450:], y[450:700])
     left.merge(right, ancestor=base)

@@ -103,7 +103,8 @@ def test_an_exception_at_any_line_leaves_a_whole_model(make, saved, tmp_path):
     holds its arrays, so that they are written in place.
     """
     known = Y[:20] != 1
-    begun = pickle.dumps(make(batch_size=6).partial_fit(X[:20][known, :30], Y[:20][known], classes=[0, 2]))
+    first = make(batch_size=6).partial_fit(X[:20][known, :30], Y[:20][known], classes=[0, 2])
+    begun = pickle.dumps(first.settle())
     news = X[20:32], Y[20:32]
 
     def learned(n_documents):
@@ -277,7 +278,7 @@ def tables(posterior):
 
 
 def addresses(model):
-    found = tables(model.posterior_)
+    found = tables(model._learned.state.posterior)  # without documents that wait, which are looked at aside
     return {name: table.__array_interface__["data"][0] for name, table in found.items()}
 
 
@@ -328,7 +329,7 @@ def test_what_is_held_never_changes(make):
 @pytest.mark.parametrize("related", [True, False])
 def test_a_merge_with_a_model_that_learns_takes_one_version_of_it(make_any, saved, related):
     """Words and classes come to the other model in its own thread; what is joined is what it once was."""
-    ancestor = make_any(batch_size=64).partial_fit(X[:20, :20], Y[:20] // 2, classes=[0, 1])
+    ancestor = make_any(batch_size=64).partial_fit(X[:20, :20], Y[:20] // 2, classes=[0, 1]).settle()
     mine = copy.copy(ancestor).partial_fit(X[20:40, :20], Y[20:40] // 2)
     other = copy.copy(ancestor) if related else make_any(batch_size=64)
     if not related:
@@ -367,7 +368,7 @@ def test_a_merge_with_a_model_that_learns_takes_one_version_of_it(make_any, save
 
 def test_two_hundred_merges_count_everything_once(make, word_counts):
     """Two copies learn apart and are joined, again and again: nothing is lost, and nothing counts twice."""
-    model = make(batch_size=64).partial_fit(X[:30], LABELS[:30])
+    model = make(batch_size=64).partial_fit(X[:30], LABELS[:30]).settle()
     n_tasks = LABELS.shape[1]
     per_call, weighed, learned = model._learned.state.n_steps, 0, [slice(0, 30)]
     prior = model._learned.model.prior(X.shape[1])
@@ -392,4 +393,4 @@ def test_two_hundred_merges_count_everything_once(make, word_counts):
     assert given.sum() == pytest.approx(weighed, rel=1e-12)
     assert np.isfinite(model.predict_proba(X[:20])).all()
     assert model.predict(X[:20]).shape == (20, n_tasks)
-    assert model.partial_fit(X[:10], LABELS[:10])._learned.state.version == 402
+    assert model.partial_fit(X[:10], LABELS[:10]).settle()._learned.state.version == 402

@@ -53,6 +53,7 @@ class Table:
         "__weakref__",
         "_array",
         "_before",
+        "_lender",
         "_lock",
         "_right",
         "_room",
@@ -65,6 +66,7 @@ class Table:
         self._array = array
         self._right = [True] if own else []  # to hand the memory on: only one next table may have it
         self._before: Callable[[], Table | None] = _nobody  # the table that had the memory
+        self._lender: list[bool] = []  # its right, to be given back if the memory is copied
         self._room = array  # the memory; the array is its first rows
         self._sharing: Callable[[], Table | None] = _nobody  # the table it has grown from
         self._updates: Sequence[Update] = ()  # not yet applied
@@ -75,7 +77,7 @@ class Table:
         """Return the table after some updates."""
         after = Table(self.settle())
         if self._gives_memory():
-            after._before, after._room = self._readers(), self._room
+            after._before, after._room, after._lender = self._readers(), self._room, self._right
         else:
             after._before = lambda: self  # held until it is copied, so that nobody writes into it before
         after.ledger = new_ledger(self.shape[-1])
@@ -124,12 +126,18 @@ class Table:
         return self.changed([write])
 
     def settle(self) -> Floats:
-        """Apply the updates now; return the memory, which the caller must neither change nor keep."""
+        """Apply the updates now; return the memory, which the caller must neither change nor keep.
+
+        If it is copied, the table before gets the right back to hand on its own.
+        """
         if self._updates:
             with self._lock:
+                if not self._updates:  # another thread was faster, and the memory may have gone on
+                    return self._array
                 if self._before() is not None:
                     self._array = self._room = np.array(self._array, order="C")
                     self._before = _nobody
+                    self._lender.append(True)
                 for turn, update in enumerate(self._updates):
                     update(a=self._array, ledger=self.ledger, turn=turn)
                 self._right = [True]

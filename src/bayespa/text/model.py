@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 import scipy.sparse as sp
 
 from bayespa.checks import require_number
-from bayespa.classes import some
 from bayespa.corpus import (
     Bag,
     BagVectorizer,
@@ -26,13 +24,19 @@ from bayespa.corpus.documents import brief
 from bayespa.learning import HERE, Executor, Flight
 from bayespa.text.columns import roles_of
 from bayespa.text.history import History
-from bayespa.text.predictor import KINDS, Content, LearnedTexts, TextPredictor, require_column
-from bayespa.text.targets import as_target, encoded, names_of, plain_label, several, target_of
+from bayespa.text.predictor import (
+    KINDS,
+    NO_CLASSES,
+    Content,
+    LearnedTexts,
+    Recorder,
+    TextPredictor,
+    require_column,
+)
+from bayespa.text.targets import as_target, encoded, plain_label, target_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-Recorder = Callable[[Any, Target], dict[str, Any]]  # see `TextModel.learn_counts`
 
 # The default vocabulary has rare words and words of one letter, too, and pairs of words that come again.
 ALL_WORDS: dict[str, Any] = {
@@ -43,7 +47,6 @@ ALL_WORDS: dict[str, Any] = {
     "min_run_count": 2,
     "max_runs": 20_000,
 }
-NO_CLASSES = "labels are numbers, of which no class has a class_weight=; leave it out"
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,10 @@ class TextModel(TextPredictor):
     # Learning
 
     def learn(self, texts: Sequence[Content], labels: Sequence[Label]) -> Self:
-        """Learn documents, in their order.
+        """Learn documents, in their order: all of them, or none.
+
+        How documents are cut into calls does not change the model. A mini-batch is learned when it is whole.
+        The documents after it wait, and count for predictions at once. See `settle`.
 
         Parameters
         ----------
@@ -198,17 +204,78 @@ class TextModel(TextPredictor):
         self
         """
         require_column(labels, "labels")
-        self._checked(labels)
+        target, checked, classes = self._checked(labels)
         if len(texts) != len(labels):
             raise ValueError(
                 f"there are {len(texts)} texts and {len(labels)} labels; give one each, None where unknown"
             )
         self.take_back()
         try:
-            return self.learn_counts(self.count(texts), labels)
+            return self._learn(texts, target, checked, classes)
         except BaseException:
             self.take_back()
             raise
+
+    def _learn(
+        self, texts: Sequence[Content], target: Target, labels: list[Label], classes: ClassNames
+    ) -> Self:
+        """Learn documents; a mini-batch has the words and classes up to its last document, not those after.
+
+        So it does not matter how documents are cut into calls.
+        """
+        before, known, begin = self._learned, self.classes, 0
+        estimator = self._new_estimator(target) if before.estimator is None else copy(before.estimator)
+        while True:
+            end = min(len(texts), begin + (estimator._n_missing() or len(texts)))
+            counted, piece = self.count(texts[begin:end]), labels[begin:end]
+            if target != "number":
+                known.learn(piece)
+                known = known if len(known) > 1 else classes  # learning starts with two
+            self._taught(estimator, target, counted, piece, known)
+            begin = end
+            if begin == len(texts):
+                return self._publish(estimator, target, counted, labels, classes)
+
+    def _taught(
+        self,
+        estimator: Any,
+        target: Target,
+        counted: Counted,
+        labels: list[Label],
+        classes: ClassNames,
+        **options: Any,
+    ) -> None:
+        """Let an estimator learn documents."""
+        counts = counted.counts
+        if not counts.shape[1]:
+            raise ValueError(
+                f"no word of the first {len(labels)} documents is frequent enough to be learned; lower "
+                "min_count of the vocabulary, or give more documents at once"
+            )
+        known = estimator._learned.features if hasattr(estimator, "_learned") else None
+        if labels:
+            estimator._partial_fit(
+                counts,
+                encoded(labels, target, classes),
+                None if target == "number" else classes.names,
+                roles_of(self.vectorizer, self.stop_words, known, counts.shape[1]),
+                several_passes=True,
+                **options,
+            )
+
+    def settle(self) -> Self:
+        """Learn the documents that wait for more, as a mini-batch of their own, and keep none of them.
+
+        `learn` and predictions do not need this: documents that wait count already. But they are a part of
+        the model and of its file.
+
+        Returns
+        -------
+        self
+        """
+        learned = self._now()
+        self._learned = replace(learned, estimator=copy(learned.estimator).settle())
+        return self
 
     def count(self, texts: Sequence[Content], counter: object = None) -> Counted:
         """Count words and learn new ones, for `learn_counts`, in the order of documents.
@@ -253,7 +320,7 @@ class TextModel(TextPredictor):
         record: Recorder = lambda estimator, target: {},
         workers: Executor = HERE,
     ) -> Self:
-        """Learn documents with counted words: all of them, or none.
+        """Learn documents with counted words, as mini-batches of their own: all of them, or none.
 
         Parameters
         ----------
@@ -267,23 +334,8 @@ class TextModel(TextPredictor):
         """
         before = self._learned
         target, labels, classes = self._checked(labels)
-        counts = counted.counts
-        if not counts.shape[1]:
-            raise ValueError(
-                f"no word of the first {len(labels)} documents is frequent enough to be learned; lower "
-                "min_count of the vocabulary, or give more documents at once"
-            )
         estimator = self._new_estimator(target) if before.estimator is None else copy(before.estimator)
-        known = before.estimator._learned.features if before.fitted else None
-        if labels:
-            estimator._partial_fit(
-                counts,
-                encoded(labels, target, classes),
-                None if target == "number" else classes.names,
-                roles_of(self.vectorizer, self.stop_words, known, counts.shape[1]),
-                workers,
-                several_passes=True,
-            )
+        self._taught(estimator, target, counted, labels, classes, workers=workers, whole=True)
         return self._publish(estimator, target, counted, labels, classes, record)
 
     def _publish(
@@ -293,7 +345,7 @@ class TextModel(TextPredictor):
         counted: Counted,
         labels: list[Label],
         classes: ClassNames,
-        record: Recorder,
+        record: Recorder = lambda estimator, target: {},
     ) -> Self:
         """Publish, in one assignment, what an estimator has learned from documents."""
         before = self._learned
@@ -381,58 +433,6 @@ class TextModel(TextPredictor):
         if self.parameters.get("decides") == "topics":  # which have no pairs
             options = {**options, "ngrams": 1}
         return OnlineVocabulary(**options, n_jobs=self.parameters.get("n_jobs"))
-
-    def set_class_weight(self, class_weight: Mapping[str, float] | str | None) -> Self:
-        """Set the weights of classes: see `MedLDAClassifier`.
-
-        Parameters
-        ----------
-        class_weight : dict of classes and weights, "balanced" or None
-        """
-        learned = self._now()
-        if learned.target == "number":
-            raise ValueError(NO_CLASSES)
-        names = class_weight if isinstance(class_weight, Mapping) else ()
-        if unknown := [name for name in names if name not in learned.classes]:
-            raise ValueError(
-                f"class_weight= has {brief(unknown[0])}, which the model does not know; it knows "
-                f"{some(np.array(learned.classes))}"
-            )
-        estimator = copy(learned.estimator)
-        estimator.class_weight = class_weight
-        self._learned = replace(learned, estimator=estimator)
-        return self
-
-    def learn_and_tell(
-        self,
-        counts: sp.csr_matrix,
-        labels: Sequence[Label],
-        record: Callable[[list[Label], Target], dict[str, Any]],
-        learn: Callable[[Recorder], object],
-        n: int = 32,
-    ) -> None:
-        """Let `learn` learn documents; `record` gets what was predicted for them before.
-
-        If words decide on classes, these predictions are a by-product of learning, for all documents. Topics
-        alone need more sweeps than learning makes, and a new class has no margin yet: then the first n
-        documents are predicted first. Before anything was learned there are no predictions.
-        """
-        now, told = self._learned, False
-        if now.fitted and now.target != "number" and now.estimator.decides != "topics":
-            known = set(now.classes)
-            told = all(name in known for label in set(labels) if label for name in names_of(label))
-        said = [] if told or not now.fitted else self.predict_counts(counts[:n])
-
-        def recorded(estimator: Any, target: Target) -> dict[str, Any]:
-            if not told:
-                return record(said, target)
-            decision = estimator.progressive_
-            if target == "class":
-                return record(estimator._known().meaning.decided(decision).tolist(), target)
-            names = [str(name) for name in estimator.classes_]
-            return record(several(decision, names, now.seen_without_class), target)
-
-        learn(recorded)
 
     # Files
 

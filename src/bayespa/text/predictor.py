@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bayespa import topics
+from bayespa.classes import some
 from bayespa.corpus import Bag, ClassNames, Document, Label, Target
 from bayespa.corpus.documents import brief
 from bayespa.text.history import History
@@ -20,7 +22,12 @@ from bayespa.topics.explain import Explanation
 from bayespa.topics.medhdp import MedHDPOfClasses, MedHDPOfNumbers
 from bayespa.topics.medlda import MedLDAOfClasses, MedLDAOfNumbers
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 Content = str | bytes | Bag  # bytes are UTF-8
+Recorder = Callable[[Any, Target], dict[str, Any]]  # see `TextModel.learn_counts`
+NO_CLASSES = "labels are numbers, of which no class has a class_weight=; leave it out"
 
 
 @dataclass(frozen=True)
@@ -246,6 +253,58 @@ class TextPredictor:
         """The classes in the order of the estimator and of the columns of probabilities."""
         now = self._learned
         return [] if now.target == "number" else [str(name) for name in now.estimator.classes_]
+
+    def set_class_weight(self, class_weight: Mapping[str, float] | str | None) -> Self:
+        """Set the weights of classes: see `MedLDAClassifier`.
+
+        Parameters
+        ----------
+        class_weight : dict of classes and weights, "balanced" or None
+        """
+        learned = self._now()
+        if learned.target == "number":
+            raise ValueError(NO_CLASSES)
+        names = class_weight if isinstance(class_weight, Mapping) else ()
+        if unknown := [name for name in names if name not in learned.classes]:
+            raise ValueError(
+                f"class_weight= has {brief(unknown[0])}, which the model does not know; it knows "
+                f"{some(np.array(learned.classes))}"
+            )
+        estimator = copy(learned.estimator)
+        estimator.class_weight = class_weight
+        self._learned = replace(learned, estimator=estimator)
+        return self
+
+    def learn_and_tell(
+        self,
+        counts: sp.csr_matrix,
+        labels: Sequence[Label],
+        record: Callable[[list[Label], Target], dict[str, Any]],
+        learn: Callable[[Recorder], object],
+        n: int = 32,
+    ) -> None:
+        """Let `learn` learn documents; `record` gets what was predicted for them before.
+
+        If words decide on classes, these predictions are a by-product of learning, for all documents. Topics
+        alone need more sweeps than learning makes, and a new class has no margin yet: then the first n
+        documents are predicted first. Before anything was learned there are no predictions.
+        """
+        now, told = self._learned, False
+        if now.fitted and now.target != "number" and now.estimator.decides != "topics":
+            known = set(now.classes)
+            told = all(name in known for label in set(labels) if label for name in names_of(label))
+        said = [] if told or not now.fitted else self.predict_counts(counts[:n])
+
+        def recorded(estimator: Any, target: Target) -> dict[str, Any]:
+            if not told:
+                return record(said, target)
+            decision = estimator.progressive_
+            if target == "class":
+                return record(estimator._known().meaning.decided(decision).tolist(), target)
+            names = [str(name) for name in estimator.classes_]
+            return record(several(decision, names, now.seen_without_class), target)
+
+        learn(recorded)
 
     # What was learned
 

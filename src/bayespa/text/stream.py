@@ -17,7 +17,8 @@ from bayespa.checks import require_number
 from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
 from bayespa.learning import HERE, Executor, Feed, Flight, level
 from bayespa.text.interrupts import Interrupted, Interrupts
-from bayespa.text.model import Counted, Launched, Recorder, TextModel
+from bayespa.text.model import Counted, Launched, TextModel
+from bayespa.text.predictor import Recorder
 from bayespa.text.scores import MAIN, Scores
 from bayespa.text.targets import target_of
 
@@ -153,6 +154,8 @@ def learn_stream(
     """
     interrupts, lag = interrupts or Interrupts(), model.lag
     run = StreamRun(0, 0, None, started) if model.run is None else StreamRun.from_state(model.run)
+    if model.fitted:
+        model.settle()
     counter = model.take_back()
     stream = _sound(model, documents, problems)
     if not sought:

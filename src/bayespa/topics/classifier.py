@@ -116,6 +116,21 @@ class Classes:
         place = np.arange(self.n_tasks)
         return np.where(place < before.n_tasks, place, -1), np.ones(self.n_tasks)
 
+    first = 0  # no number of documents must come together
+
+    def begun(self, targets: Labels) -> Classes:
+        """Return the classes as they are."""
+        return self
+
+    def tasks(self, targets: Labels) -> Labels:
+        """Return the labels (n, T) as they are."""
+        return targets
+
+    def require_targets(self, targets: Labels) -> None:
+        """Raise a ValueError unless labels (n, T) of a file are ±1 or NaN."""
+        if targets.dtype != np.float32 or not (np.isnan(targets) | (np.abs(targets) == 1.0)).all():
+            raise ValueError("the labels of documents that wait are neither 1 nor -1")
+
     def decided(self, margin: Floats, *, one_at_least: bool = False) -> NDArray[Any]:
         """Return what margins (n, T) decide: the class of each document, or 0 and 1 for each label.
 
@@ -309,8 +324,8 @@ class TopicClassifier(SupervisedTransformer):
         (n, T), from a single sweep, so a little less certain than `decision_function`. For documents that
         initialised the topics it is too optimistic, because their words were seen before.
         """
-        learned = self._known()
-        margin: Floats = learned.progressive - learned.knowledge.offset
+        learned = self._known().now
+        margin: Floats = learned.progressive[-learned.n_recent :] - learned.knowledge.offset
         return margin
 
     def explain(self, X: Any, target: Any = None, feature_names: ArrayLike | None = None) -> Explanation:
@@ -380,6 +395,10 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
         workers: Executor = HERE,
     ) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`.
+
+        How documents are cut into calls does not change the model. A mini-batch is learned when it is whole.
+        The documents after it wait, and count for predictions at once. In the beginning all documents wait:
+        the first ones are learned together. See `settle`.
 
         Parameters
         ----------

@@ -210,9 +210,9 @@ class Batches(Sequence[Batch]):
         first: int | None = None,
     ) -> None:
         self.corpus, self.labels, self.order = corpus, labels, order
-        size = size or len(corpus)
-        later = np.arange(first or size, len(corpus), size)
-        self.edges = [0, *later.tolist(), len(corpus)]
+        size = size or len(order)
+        later = np.arange(first or size, len(order), size)
+        self.edges = [0, *later.tolist(), len(order)]
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -230,7 +230,7 @@ class Batches(Sequence[Batch]):
         """
         edges = [edge for edge in self.edges if edge <= n_documents]
         if len(edges) < 2:
-            edges = [0, min(n_documents, len(self.corpus))]
+            edges = [0, min(n_documents, len(self.order))]
         rows = self.order[: edges[-1]]
         return self.corpus.batch(rows, self.labels[rows]), edges
 

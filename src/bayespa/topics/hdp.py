@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.checks import require_number
-from bayespa.topics.estimator import OnlineEstimator
+from bayespa.topics.online import OnlineEstimator
 from bayespa.topics.part import Floats
 from bayespa.topics.transformer import TopicTransformer
 

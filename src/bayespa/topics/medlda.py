@@ -18,9 +18,9 @@ from bayespa.native.random import subkey
 from bayespa.posteriors import Counts, Dirichlet, Gaussian, Joint, Sticks
 from bayespa.topics.classifier import OnlineTopicClassifier
 from bayespa.topics.documents import Batch, Batches
-from bayespa.topics.estimator import OnlineEstimator
 from bayespa.topics.initialisation import answers, topics_by_labels, with_labels
 from bayespa.topics.merge import matching
+from bayespa.topics.online import OnlineEstimator
 from bayespa.topics.part import Floats, Sampled, Sources, TopicPart, TopicStep, View, WordIds, rounded, sample
 from bayespa.topics.regressor import TopicRegressor
 from bayespa.topics.supervised import SupervisedTransformer

@@ -7,7 +7,7 @@ a mini-batch B: Δ ← Δ + ρ_t (η + D/|B| E[counts] - Δ), ρ_t = (τ + t)^-�
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,22 +17,28 @@ from bayespa.learning import Before
 from bayespa.native.elementary import exp, log
 from bayespa.native.medlda import Schedule, Tasks
 from bayespa.posteriors import Dirichlet, Joint
-from bayespa.topics.documents import Batch, Corpus
-from bayespa.topics.estimator import Learned
+from bayespa.topics.documents import Batch
 from bayespa.topics.medlda import MedLDA
 from bayespa.topics.model import Model
 from bayespa.topics.part import TopicStep, WordIds, sample
 from bayespa.topics.scikit import ScikitTransformer
 from bayespa.topics.unsupervised import UnsupervisedTransformer
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 @dataclass(frozen=True, kw_only=True)
 class StochasticLDA(MedLDA):
     """MedLDA without tasks, whose statistics are steps along the natural gradient."""
 
-    n_documents: float  # D
+    n_documents: float | None  # D; None: that of the corpus
     tau: float
     kappa: float
+
+    def among(self, n_documents: int) -> Self:
+        """Return the part for a corpus of so many documents, if D is not given."""
+        return replace(self, n_documents=self.n_documents or float(n_documents))
 
     def step_size(self, index: int) -> float:
         """Return ρ_t, at most 1."""
@@ -51,6 +57,7 @@ class StochasticLDA(MedLDA):
         tasks = Tasks.none(len(batch), self.n_topics)
         sampled = sample(batch, self._topics(view, vocabulary), tasks, schedule, self.n_threads)
         rate = self.step_size(index)
+        assert self.n_documents is not None  # of `among`
         prior = self.prior(topics.concentration.shape[1])["topics"]
         step = (prior.concentration - topics.concentration).T * rate
         for _, counts, weight in sampled.counts:
@@ -135,15 +142,9 @@ class OnlineLDA(ScikitTransformer, UnsupervisedTransformer, BaseEstimator):  # t
         topics = StochasticLDA(
             n_topics=int(values["n_topics"]),
             alpha=float(values["alpha"]),
-            n_documents=float(values["total_documents"] or 1),  # `_learning` knows how many there are
+            n_documents=values["total_documents"] and float(values["total_documents"]),
             tau=float(values["tau"]),
             kappa=float(values["kappa"]),
             **shared,
         )
         return Model(topics, 0)
-
-    def _learning(self, start: list[Learned], corpus: Corpus, *args: Any, **options: Any) -> Any:
-        known = self.total_documents or start[0].state.n_examples + len(corpus)
-        topics = replace(start[0].model.topics, n_documents=float(known))  # type: ignore[call-arg]
-        start[0] = replace(start[0], model=replace(start[0].model, topics=topics))
-        return super()._learning(start, corpus, *args, **options)

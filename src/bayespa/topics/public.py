@@ -65,9 +65,9 @@ class MedLDAClassifier(ScikitClassifier, MedLDAOfClasses, BaseEstimator):  # typ
     - ``n_sweeps``, ``burn_in``: J and β, the Gibbs sweeps over a mini-batch given its labels, and how many of
       them are dropped.
     - ``first_documents``, ``first_sweeps``: how many documents initialise the topics, with how many sweeps,
-      before labels are learned [MED-10]. `fit` takes them from its documents. In a stream, the first call of
-      `partial_fit` should have that many. With 0 sweeps labels are learned from the first mini-batch on, as
-      in the paper.
+      before labels are learned [MED-10]. `fit` takes them from its documents; `partial_fit` keeps all
+      documents until there are that many, and does it again as they grow in number. With 0 sweeps labels are
+      learned from the first mini-batch on, as in the paper.
     - ``learn_alpha``: whether each topic has its own share of α [MED-11].
     - ``bias_scale``: prior standard deviation of the part that all weights of a task share. It acts as a
       bias, because topic shares sum to one.

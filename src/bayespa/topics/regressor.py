@@ -17,12 +17,14 @@ from bayespa.topics.explain import Explanation, Subject
 from bayespa.topics.knowledge import Knowledge
 from bayespa.topics.part import Floats, Sources
 from bayespa.topics.supervised import MergingTransformer
+from bayespa.topics.waiting import Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 LARGEST = float(np.finfo(np.float32).max)  # absolute value of numbers
+UNITS = 256  # documents whose mean and standard deviation are the units
 
 
 @dataclass(frozen=True)
@@ -41,31 +43,46 @@ class Numbers:
         """The target that a positive margin of each task speaks for."""
         return ["a higher value"] if self.n_tasks == 1 else [f"target {i}" for i in range(self.n_tasks)]
 
+    @property
+    def first(self) -> int:
+        """How many documents, at least, fix the units."""
+        return UNITS if self.n_tasks else 0
+
     @classmethod
     def of(
         cls, y: NDArray[Any], known: NDArray[np.bool_], before: Numbers | None, *, fit: bool
-    ) -> tuple[Numbers, Labels]:
-        """Return what y means, and the targets (n, T), NaN if unknown."""
+    ) -> tuple[Numbers, Targets]:
+        """Return what y means, and the targets (n, T) in the units of y, NaN if unknown."""
         if fit and not known.any():
             raise ValueError("y has no known target; partial_fit can learn from words alone, fit cannot")
         targets = real_targets(y, known)
         if before is not None and not known.any():
-            return before, np.full((len(y), before.n_tasks), np.nan, np.float32)
+            return before, np.full((len(y), before.n_tasks), np.nan)
         if before is not None and targets.shape[1] != before.n_tasks:
             raise ValueError(
                 f"y has {targets.shape[1]} targets per document, but the model has learned {before.n_tasks}"
             )
-        found = cls(targets.shape[1], y.ndim == 1)
-        if not known.any():
-            return found, targets.astype(np.float32)
-        centre, unit = _units(targets) if before is None or not before.unit else (before.centre, before.unit)
-        found = replace(found, centre=centre, unit=unit)
-        return before if found == before else found, found.tasks(targets)
+        found = cls(targets.shape[1]) if before is None else before
+        flat = y.ndim == 1
+        return found if found.flat == flat else replace(found, flat=flat), targets
 
-    def tasks(self, targets: NDArray[np.float64]) -> Labels:
+    def begun(self, targets: Targets) -> Numbers:
+        """Return the numbers with units, those of the first known targets (n, T)."""
+        if self.unit or np.isnan(targets).all():
+            return self
+        centre, unit = _units(targets)
+        return replace(self, centre=centre, unit=unit)
+
+    def tasks(self, targets: Targets) -> Labels:
         """Return standardised targets (n, T)."""
-        tasks: Labels = ((targets - np.array(self.centre)) / np.array(self.unit)).astype(np.float32)
+        centre = np.array(self.centre or [0.0] * self.n_tasks)
+        tasks: Labels = ((targets - centre) / self.units).astype(np.float32)
         return tasks
+
+    def require_targets(self, targets: Targets) -> None:
+        """Raise a ValueError unless targets (n, T) of a file are numbers, or NaN."""
+        if targets.dtype != np.float64 or (np.abs(targets) >= LARGEST).any():
+            raise ValueError("the targets of documents that wait are no numbers, or too large")
 
     def numbers(self, tasks: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return targets (n, T) from standardised predictions: the inverse of `tasks`."""
@@ -154,13 +171,17 @@ class TopicRegressor(MergingTransformer):
 
     def _read(
         self, n: int, y: Any, classes: Any, before: Numbers | None, *, fit: bool
-    ) -> tuple[Numbers, Labels]:
+    ) -> tuple[Numbers, Targets]:
         return Numbers.of(*label_array(n, y), before, fit=fit)
 
     def partial_fit(
         self, X: Any, y: Any = None, topic_words: ArrayLike | None = None, workers: Executor = HERE
     ) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`.
+
+        How documents are cut into calls does not change the model. A mini-batch is learned when it is whole.
+        The documents after it wait, and count for predictions at once. In the beginning all documents wait:
+        the first ones are learned together. See `settle`.
 
         Parameters
         ----------
@@ -182,7 +203,7 @@ class TopicRegressor(MergingTransformer):
     @property
     def units_(self) -> NDArray[np.float64]:
         """The value of a weight of 1 in units of each target, (T,): the standard deviation of the first y."""
-        units: NDArray[np.float64] = self._known().meaning.units
+        units: NDArray[np.float64] = self._known().now.meaning.units
         return units
 
     def predict(

@@ -283,6 +283,12 @@ class MergingTransformer(SupervisedTransformer):
         for one in others:
             require_mergeable(self, one)
         mine, theirs, *root = (one._fitted() for one in (self, *others))
+        known = len(root[0].losses.tolist()) if root else 0
+        if any(one.losses.tolist()[:known] != root[0].losses.tolist() for one in (mine, theirs) if root):
+            raise ValueError(
+                "the models do not continue from what the ancestor knows; copy it by fork(), or call its "
+                "settle() first: documents that wait in a plain copy are learned anew"
+            )
         meaning = mine.meaning.joined(theirs.meaning)
         widest = max((mine, theirs, *root), key=lambda one: one.features.n)
         n_words = widest.features.n
@@ -298,7 +304,6 @@ class MergingTransformer(SupervisedTransformer):
             for name in ("version", "n_steps", "n_examples")
         }
         posterior = model.merged(posteriors[0], posteriors[1], posteriors[2] if root else None, n_words)
-        known = len(root[0].losses.tolist()) if root else 0
         self._learned = replace(
             mine,
             state=replace(mine.state, posterior=posterior, **counted),

@@ -12,14 +12,14 @@ from bayespa.checks import require_number
 from bayespa.estimators import Features
 from bayespa.native.elementary import exp, log
 from bayespa.posteriors import Joint
-from bayespa.topics.estimator import TopicEstimator
+from bayespa.topics.filed import FiledEstimator
 from bayespa.topics.part import Floats, TopicPart, mixed
 
 Bools = NDArray[np.bool_]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TopicTransformer(TopicEstimator):
+class TopicTransformer(FiledEstimator):
     """A topic model that shows its topics, and those of documents."""
 
     def _parts(self) -> list[tuple[TopicPart, Joint]]:

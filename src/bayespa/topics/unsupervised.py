@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayespa.learning import Callback
-from bayespa.topics.documents import Labels
 from bayespa.topics.regressor import Numbers
 from bayespa.topics.transformer import TopicTransformer
+from bayespa.topics.waiting import Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,8 +25,8 @@ class UnsupervisedTransformer(TopicTransformer):
 
     def _read(
         self, n: int, y: Any, classes: Any, before: Numbers | None, *, fit: bool
-    ) -> tuple[Numbers, Labels]:
-        return Numbers(0), np.empty((n, 0), np.float32)
+    ) -> tuple[Numbers, Targets]:
+        return Numbers(0), np.empty((n, 0))
 
     def _meaning_to_file(self, meaning: Numbers) -> dict[str, Any]:
         return {}
@@ -53,6 +53,10 @@ class UnsupervisedTransformer(TopicTransformer):
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn more documents, in their order, in mini-batches of `batch_size`.
+
+        How documents are cut into calls does not change the model. A mini-batch is learned when it is whole.
+        The documents after it wait, and count for predictions at once. In the beginning all documents wait:
+        the first ones are learned together. See `settle`.
 
         Parameters
         ----------
