@@ -62,8 +62,8 @@ class Learned:
     key: int  # of the random numbers
     schedule: dict[str, Any]  # batch size, passes, and other options of `lessons`
     losses: Losses
-    progressive: Floats | None = None  # (n, T): margins of documents before they were learned: of at least
-    n_recent: int = 0  # documents of the last call, if nothing waits
+    progressive: Floats | None = None  # (n, T): margins before learning; at the end those of the last call,
+    n_recent: int = 0  # which had so many documents; 0: all of them
     waiting: Backlog | None = None  # documents after those of `state`
     look: Learned | None = None  # at the first of them, if it was needed: see `_first_look`
 
@@ -280,6 +280,7 @@ class TopicEstimator(ValueEstimator):
 
         If `whole`, the documents are mini-batches of their own, and none waits.
         """
+        whole = whole or getattr(self, "batch_size", None) is None
         if whole and "_learned" in vars(self):
             self.settle()
         corpus = Corpus.of(X, name=self._name)
@@ -292,7 +293,7 @@ class TopicEstimator(ValueEstimator):
         else:
             start = [self._grown(X, corpus.counts.shape[1], meaning, roles)]
         n_passes = start[0].schedule["n_passes"] if several_passes else 1
-        if whole or start[0].schedule["batch_size"] is None:
+        if whole:
             start[0] = replace(start[0], n_recent=len(corpus))
             schedule = {**start[0].schedule, "n_passes": None if first and n_passes is None else 1}
             order = np.arange(len(corpus))
