@@ -304,7 +304,7 @@ def test_what_is_saved_can_be_loaded(tmp_path):
     vocabulary = bayespa.corpus.OnlineVocabulary.from_state(
         state | {"words": words, "candidates": candidates}
     )
-    model = bayespa.TextModel("linear", vectorizer=vocabulary).learn(["w1 w2", "w3"], ["a", "b"])
+    model = bayespa.TextModel("linear", vectorizer=vocabulary).learn(["w1 w2", "w3"], ["a", "b"]).settle()
     bayespa.save(model, tmp_path / "m")
     ((said, taken),) = loaded(tmp_path / "m")
     assert said == "loaded"

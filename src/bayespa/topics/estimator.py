@@ -83,6 +83,11 @@ class Learned:
         """What is known with the documents that wait."""
         return self if self.waiting is None else self._now  # a value that held itself would never be freed
 
+    @property
+    def passes(self) -> int | None:
+        """Passes over the first documents, if they wait: None, as many as `few` says, or one."""
+        return 1 if self.waiting is None or self.schedule["n_passes"] == 1 else self.waiting.n_passes
+
     @cached_property
     def _now(self) -> Learned:
         assert self.waiting is not None
@@ -110,7 +115,7 @@ class Learned:
         assert self.waiting is not None
         start = replace(self, features=self.features.first(n_words), waiting=None, look=None)
         documents = self.waiting.cut(self.meaning, n_words, 0, n)
-        return start.taught(*documents, n_passes=self.waiting.n_passes)
+        return start.taught(*documents, n_passes=self.passes)
 
     def taught(self, corpus: Corpus, targets: Targets, n_passes: int | None) -> Learned:
         """Return what is known after learning documents."""
@@ -310,7 +315,7 @@ class TopicEstimator(ValueEstimator):
         """Learn the mini-batches that are whole now; the documents after them wait."""
         learned = replace(start.pop(), n_recent=len(corpus))
         waiting, meaning, schedule = learned.waiting, learned.meaning, learned.schedule
-        n_passes = n_passes if waiting is None else waiting.n_passes
+        n_passes = n_passes if waiting is None else learned.passes
         size, n = self._next_size(learned, n_passes), len(corpus)
         if waiting is not None:
             n += len(waiting)
@@ -363,7 +368,7 @@ class TopicEstimator(ValueEstimator):
         waiting = self._learned.waiting
         if waiting is None:
             return size
-        return max(1, self._next_size(self._learned, waiting.n_passes) - len(waiting))
+        return max(1, self._next_size(self._learned, self._learned.passes) - len(waiting))
 
     def settle(self) -> Self:
         """Learn the documents that wait for more, as a mini-batch of their own, and keep none of them.

@@ -9,7 +9,7 @@ from bayespa.checks import require_choice, require_number
 from bayespa.topics.documents import UNIT
 
 _MANY, _SWEEPS = 2**31 - 1, 1_000_000  # more sweeps would never end
-_LARGE = 1e9  # the sampler works with 32 bits
+_LARGE, _SMALL = 1e9, 1e-9  # the sampler works with 32 bits
 # Bounds; `open_`: the lowest value is excluded; `whole`: only whole numbers.
 _NUMBERS: dict[str, dict[str, Any]] = {
     "n_topics": {"low": 1, "high": _MANY, "whole": True},
@@ -18,11 +18,11 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "gamma": {"low": 0.0, "high": _LARGE, "open_": True},
     "start_gamma": {"low": 0.0, "high": _LARGE, "open_": True},
     "eta": {"low": UNIT, "high": _LARGE},
-    "cost": {"low": 0.0, "open_": True},
-    "margin": {"low": 0.0},
-    "weight_scale": {"low": 0.0, "open_": True},
-    "bias_scale": {"low": 0.0},
-    "word_scale": {"low": 0.0, "open_": True},
+    "cost": {"low": _SMALL, "high": _LARGE},
+    "margin": {"low": 0.0, "high": _LARGE},
+    "weight_scale": {"low": _SMALL, "high": _LARGE},
+    "bias_scale": {"low": 0.0, "high": _LARGE},
+    "word_scale": {"low": _SMALL, "high": _LARGE},
     "learn_alpha": {"low": 0, "high": 1, "whole": True},
     "label_free": {"low": 0.0, "high": 1.0},
     "discount": {"low": 0.0, "high": 1.0, "open_": True},

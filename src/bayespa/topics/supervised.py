@@ -64,7 +64,7 @@ class SupervisedTransformer(TopicTransformer):
         """Return the topics for values of parameters."""
 
     def _model(self, values: dict[str, Any], meaning: Any, shared: dict[str, Any]) -> Model:
-        require_number("margin", values["margin"], 0.0, open_=not self._regression)
+        require_number("margin", values["margin"], 0.0 if self._regression else 1e-9)
         own = values["multi_class"] == "ovr"
         loss = Loss(
             n_tasks=1 if own else meaning.n_tasks,
