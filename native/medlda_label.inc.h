@@ -322,7 +322,7 @@ struct Labelled {
   template <class Own>
   bool accepts(int i, uint32_t j, uint32_t k, Own&& own) const {
     if (model.n_tasks > kFewTasks) return accepts_many(i, j, k, own);
-    float few[kLanes];  // not as Lanes: in a template, Clang takes them for aligned
+    alignas(sizeof(Lanes)) float few[kLanes];  // in a template, Clang takes what lanes() returns for aligned
     lanes(few) = own(0);
     return model.n_tasks * model.n_hinges == 1 ? accepts_few<true>(i, j, k, few) : accepts_few<false>(i, j, k, few);
   }
