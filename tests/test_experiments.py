@@ -6,6 +6,7 @@ import sys
 import experiments.quality.__main__ as quality
 import experiments.suite.__main__ as suite
 import experiments.sweeps as sweeps
+import experiments.topics_alone as topics_alone
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -22,6 +23,19 @@ from experiments.who_decides import said_by_topics
 from bayespa import MedLDAClassifier
 from bayespa.datasets import load_arxiv_sample, make_topic_corpus
 from bayespa.topics.words import BIAS
+
+
+def test_study_of_topics_alone(monkeypatch, capsys):
+    sample = split("sample", holdout=True)
+    small = sample._replace(X=sample.X[:300], y=sample.y[:300], X_test=sample.X_test[:50])
+    small = small._replace(y_test=sample.y_test[:50])
+    monkeypatch.setattr(topics_alone, "split", lambda name, holdout: small)
+    monkeypatch.setattr(topics_alone, "SEEDS", 2)
+    monkeypatch.setattr(sys, "argv", ["topics_alone"])
+    topics_alone.main()
+    rows = [line.split("|")[1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert rows == [*topics_alone.STEPS, "linear SVM, tf-idf"]
+    assert topics_alone._capped(sp.csr_matrix([[3, 1]]), 2).toarray().tolist() == [[2, 1]]
 
 
 def test_study_of_quality(tmp_path, monkeypatch, capsys):
