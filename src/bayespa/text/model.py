@@ -211,14 +211,16 @@ class TextModel(TextPredictor):
             )
         self.take_back()
         try:
-            return self._learn(texts, target, checked, classes)
+            self._learn(texts, target, checked, classes)
         except BaseException:
             self.take_back()
             raise
+        self.learner._ready()  # now that nobody holds the state before, whose memory it takes
+        return self
 
     def _learn(
         self, texts: Sequence[Content], target: Target, labels: list[Label], classes: ClassNames
-    ) -> Self:
+    ) -> None:
         """Learn documents; a mini-batch has the words and classes up to its last document, not those after.
 
         So it does not matter how documents are cut into calls.
@@ -234,7 +236,8 @@ class TextModel(TextPredictor):
             self._taught(estimator, target, counted, piece, known)
             begin = end
             if begin == len(texts):
-                return self._publish(estimator, target, counted, labels, classes)
+                self._publish(estimator, target, counted, labels, classes)
+                return
 
     def _taught(
         self,

@@ -417,7 +417,7 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
         -------
         self
         """
-        return self._partial_fit(X, y, classes, Roles(topic_words), workers)
+        return self._partial_fit(X, y, classes, Roles(topic_words), workers)._ready()
 
 
 def _decided(decision: Floats, knows: Knowledge) -> NDArray[Any]:

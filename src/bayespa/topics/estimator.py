@@ -281,7 +281,7 @@ class TopicEstimator(ValueEstimator):
         several_passes: bool = False,
         whole: bool = False,
     ) -> Self:
-        """Learn more documents; the first ones in several passes, if they are few.
+        """Learn more documents; the first ones in several passes, if they are few. `_ready` comes after it.
 
         If `whole`, the documents are mini-batches of their own, and none waits.
         """
@@ -307,7 +307,7 @@ class TopicEstimator(ValueEstimator):
                 self._learned = learned
         else:
             self._take(start, corpus, targets, n_passes, workers)
-        return self._ready()
+        return self
 
     def _take(
         self, start: list[Learned], corpus: Corpus, targets: Targets, n_passes: int | None, workers: Executor
@@ -385,7 +385,8 @@ class TopicEstimator(ValueEstimator):
         if learned.waiting is not None:
             n = 0 if learned.state.n_steps else len(learned.waiting)
             self._learned = learned.begun(n, learned.features.n) if n else learned.now
-        return self._ready()
+            self._ready()
+        return self
 
     def _ready(self) -> Self:
         """Compute what predictions need now, so that the first is not slower, unless documents wait."""

@@ -198,7 +198,7 @@ class TopicRegressor(MergingTransformer):
         -------
         self
         """
-        return self._partial_fit(X, y, None, Roles(topic_words), workers)
+        return self._partial_fit(X, y, None, Roles(topic_words), workers)._ready()
 
     @property
     def units_(self) -> NDArray[np.float64]:

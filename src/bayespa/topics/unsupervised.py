@@ -68,4 +68,4 @@ class UnsupervisedTransformer(TopicTransformer):
         -------
         self
         """
-        return self._partial_fit(X, None, None)
+        return self._partial_fit(X, None, None)._ready()
