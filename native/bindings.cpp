@@ -21,4 +21,5 @@ NB_MODULE(_native, m) {
   bind_medhdp(m);
   bind_medlda(m);
   bind_text(m);
+  bind_words(m);
 }

@@ -34,5 +34,6 @@ void bind_random(nb::module_& m);
 void bind_medhdp(nb::module_& m);
 void bind_medlda(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_words(nb::module_& m);
 
 }  // namespace bayespa

@@ -8,6 +8,7 @@
 #include "medhdp_step.h"
 #include "medlda_step.h"
 #include "random_kernels.h"
+#include "words.h"
 
 namespace bayespa {
 
@@ -20,6 +21,7 @@ struct Kernels {
   MedhdpKernels medhdp;
   MedldaKernels medlda;
   RandomKernels random;
+  WordsKernels words;
 };
 
 }  // namespace bayespa

@@ -10,6 +10,7 @@
 #include "medhdp_step.inc.h"
 #include "medlda_step.inc.h"
 #include "random_kernels.inc.h"
+#include "words.inc.h"
 
 #define BAYESPA_JOIN_(a, b) a##b
 #define BAYESPA_JOIN(a, b) BAYESPA_JOIN_(a, b)
@@ -28,6 +29,7 @@ const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     medhdp_kernels,
     medlda_kernels,
     random_kernels,
+    words_kernels,
 };
 
 }  // namespace bayespa

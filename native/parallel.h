@@ -53,6 +53,13 @@ void parallel_for(int n_shards, int n_threads, Work&& work) {
   if (error) std::rethrow_exception(error);
 }
 
+// Calls work(begin, end) on as many consecutive pieces of [0, n) as there are threads.
+template <class Work>
+void parallel_blocks(int64_t n, int n_threads, Work&& work) {
+  const int n_blocks = static_cast<int>(std::min<int64_t>(n, n_threads));
+  parallel_for(n_blocks, n_threads, [&](int block) { work(n * block / n_blocks, n * (block + 1) / n_blocks); });
+}
+
 // Calls work(begin, end) on consecutive pieces of [0, n), for work that treats every element alone.
 template <class Work>
 void parallel_ranges(int64_t n, int n_threads, Work&& work) {

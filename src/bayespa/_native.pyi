@@ -307,3 +307,39 @@ class TextVocabulary:
     def mark(self) -> int: ...
     def forget(self, mark: int) -> None: ...
     def back_to(self, mark: int) -> None: ...
+
+# bindings_words.cpp
+def features(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    seen: NDArray[np.float64],
+    runs: NDArray[np.bool_] | None,
+    run_value: float,
+    values: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
+def learn_words(
+    rows: _Rows,
+    targets: _Targets,
+    places: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    taught: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+    cost: float,
+    method: str,
+    grid: float,
+    guess: NDArray[np.float64],
+    shift_change: NDArray[np.float64],
+    precision_change: NDArray[np.float64],
+    loss: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...
+def decide_by_words(
+    rows: _Rows,
+    places: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None: ...

@@ -10,7 +10,7 @@ from bayespa.posteriors import Gaussian, Joint
 from bayespa.reference import linear as reference
 from bayespa.topics.documents import Corpus
 from bayespa.topics.part import rounded
-from bayespa.topics.words import BIAS, SHARE, Words, draw_words, features
+from bayespa.topics.words import BIAS, SHARE, Words, draw_words
 
 COUNTS = np.array([[4, 1, 0, 0], [0, 1, 9, 0], [1, 0, 0, 1], [0, 0, 0, 0]])
 LABELS = np.array([[1, -1], [-1, np.nan], [np.nan, 1], [-1, 1]], np.float32)
@@ -30,7 +30,7 @@ def learned(words, batch, margin, times=1):
 
 
 def rows_of(posterior, batch):
-    return features(batch, posterior["documents"].counts[0][places_of(batch)])
+    return WORDS.features(batch, posterior["documents"].counts[0][places_of(batch)])
 
 
 def places_of(batch):
@@ -60,10 +60,10 @@ def test_runs_of_words_stand_beside_words_and_change_nothing_of_them():
     words, both = (np.linalg.norm(x * kind, axis=1) for kind in (~runs, runs))
     assert (words[:3] > both[:3]).all()
     x[:3] /= words[:3, None]
-    assert_allclose(features(batch, seen).dense()[:, :4], x, rtol=1e-14)
+    assert_allclose(WORDS.features(batch, seen).dense()[:, :4], x, rtol=1e-14)
     alone = batch_of(COUNTS * ~runs)
-    own = features(alone, seen[[0, 2, 4]]).dense()
-    assert_array_equal(features(batch, seen).dense()[:, [0, 2, 4]], own)
+    own = WORDS.features(alone, seen[[0, 2, 4]]).dense()
+    assert_array_equal(WORDS.features(batch, seen).dense()[:, [0, 2, 4]], own)
     assert batch.first(2).runs is batch.runs
 
 
@@ -71,7 +71,7 @@ def test_runs_alone_have_length_1():
     """Where a document's words are unknown, its runs are not scaled by nothing."""
     features_ = Features(2, None, None, np.array([False, True]))
     corpus = Corpus.of(np.array([[1, 1], [0, 3]]), name="a test").with_roles(features_)
-    x = features(corpus.batch(np.arange(2)), np.array([2.0, 3.0, 3.0])).dense()[:, :2]
+    x = WORDS.features(corpus.batch(np.arange(2)), np.array([2.0, 3.0, 3.0])).dense()[:, :2]
     assert_allclose(x, [[1.0, 0.5 / (1 + np.log(1.5))], [0.0, 1.0]], rtol=1e-14)
 
 
@@ -115,10 +115,11 @@ def test_margins_and_contributions_agree():
     batch = batch_of(COUNTS, LABELS)
     posterior = learned(WORDS, batch, np.zeros((4, 2)), times=3)
     view = WORDS.view(posterior)
-    mean, variance = WORDS.margins(view, batch)
+    mean, variance = WORDS.margins(view, batch), WORDS.variances(view, batch)
     for i in range(4):
         alone = batch_of(COUNTS[i : i + 1])
-        assert_array_equal(WORDS.margins(view, alone), [mean[i : i + 1], variance[i : i + 1]])
+        assert_array_equal(WORDS.margins(view, alone), mean[i : i + 1])
+        assert_array_equal(WORDS.variances(view, alone), variance[i : i + 1])
         for task in range(2):
             added = WORDS.contributions(view, alone, task)
             bias = BIAS * posterior["words"].mean()[task, 0]

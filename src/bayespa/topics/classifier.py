@@ -276,7 +276,7 @@ class TopicClassifier(SupervisedTransformer):
         array of shape (n,) for two classes (positive for the second), else (n, T)
         """
         learned, corpus = self._corpus(X)
-        return _shaped(learned.knowledge.margins(corpus, prediction, random_state)[0])
+        return _shaped(learned.knowledge.margins(corpus, prediction, random_state))
 
     def decision_std(self, X: Any) -> Floats:
         """Return the standard deviation of the margins, in the shape of `decision_function`.
@@ -284,7 +284,7 @@ class TopicClassifier(SupervisedTransformer):
         It includes the uncertainty of the weights and of the topics of a document's words.
         """
         learned, corpus = self._corpus(X)
-        return _shaped(np.sqrt(learned.knowledge.margins(corpus)[1]))
+        return _shaped(np.sqrt(learned.knowledge.moments(corpus)[1]))
 
     def predict(
         self, X: Any, *, prediction: Literal["mean", "gibbs"] = "mean", random_state: Any = None
@@ -297,13 +297,13 @@ class TopicClassifier(SupervisedTransformer):
         While every document learned had a label, each document is given at least its best one.
         """
         learned, corpus = self._corpus(X)
-        decision = learned.knowledge.margins(corpus, prediction, random_state)[0]
+        decision = learned.knowledge.margins(corpus, prediction, random_state)
         return _decided(decision, learned.knowledge)
 
     def _answers(self, X: Any) -> tuple[NDArray[Any], Floats, Floats]:
         """Return the results of `predict` and `predict_proba`, and the margins (n, T), from one inference."""
         learned, corpus = self._corpus(X)
-        decision = learned.knowledge.margins(corpus)[0]
+        decision = learned.knowledge.margins(corpus)
         return _decided(decision, learned.knowledge), _probable(decision, learned.knowledge), decision
 
     def predict_proba(self, X: Any) -> Floats:
@@ -315,7 +315,7 @@ class TopicClassifier(SupervisedTransformer):
         below 0.5, because its threshold is chosen by F1.
         """
         learned, corpus = self._corpus(X)
-        return _probable(learned.knowledge.margins(corpus)[0], learned.knowledge)
+        return _probable(learned.knowledge.margins(corpus), learned.knowledge)
 
     @property
     def progressive_(self) -> Floats:

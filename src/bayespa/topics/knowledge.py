@@ -152,10 +152,26 @@ class Knowledge:
             for (_, view), shares in zip(self.views, zip(*found, strict=True), strict=True)
         ]
 
-    def margins(
+    def margins(self, corpus: Corpus, prediction: str = "mean", random_state: Any = None) -> Floats:
+        """Return the mean (n, T) of the margins of documents."""
+        found = [self.margin(*sampled) for sampled in self._sampled(corpus, prediction, random_state)]
+        return np.concatenate(found) - self.offset
+
+    def moments(
         self, corpus: Corpus, prediction: str = "mean", random_state: Any = None
     ) -> tuple[Floats, Floats]:
         """Return mean and variance (n, T) of the margins of documents."""
+        found = [
+            (self.margin(*sampled), self.variance(*sampled))
+            for sampled in self._sampled(corpus, prediction, random_state)
+        ]
+        mean, variance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return mean - self.offset, variance
+
+    def _sampled(
+        self, corpus: Corpus, prediction: str, random_state: Any
+    ) -> Iterator[tuple[Batch, list[Sampled], Floats | None]]:
+        """Yield mini-batches, what each topic part samples for them, and drawn weights of words, if any."""
         require_choice("prediction", prediction, ("mean", "gibbs"))
         weights = own = None
         if prediction == "gibbs":
@@ -163,9 +179,7 @@ class Knowledge:
             weights = self._drawn_weights(subkey(key, WEIGHTS))
             if self.model.words is not None:
                 own = draw_words(subkey(key, WORDS), self.posterior["words"])
-        found = [self.with_words(batch, each, own) for batch, each in self.infer(corpus, weights)]
-        mean, variance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        return mean - self.offset, variance
+        return ((batch, each, own) for batch, each in self.infer(corpus, weights))
 
     def _drawn_weights(self, key: int) -> list[Floats]:
         """Draw ŵ from the posterior of the weights of every topic part, (T, K)."""
@@ -174,14 +188,19 @@ class Knowledge:
             drawn.append(draw_weights(key, view.mean, view.covariance, first=sum(map(len, drawn))))
         return drawn
 
-    def with_words(
-        self, batch: Batch, each: list[Sampled], weights: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        """Return mean and variance (n, T) of the margins of a batch, by topics and words."""
+    def margin(self, batch: Batch, each: list[Sampled], weights: Floats | None = None) -> Floats:
+        """Return the mean (n, T) of the margins of a batch, by topics and words (of given weights)."""
         mean = np.hstack([sampled.free.margin for sampled in each])
+        if self.beside is None:
+            return mean
+        words, view = self.beside
+        return SHARE * mean + words.margins(view, batch, weights)
+
+    def variance(self, batch: Batch, each: list[Sampled], weights: Floats | None = None) -> Floats:
+        """Return the variance (n, T) of these margins."""
         variance = np.hstack([sampled.free.margin_var for sampled in each])
-        if self.beside is not None:
-            words, view = self.beside
-            own = words.margins(view, batch, weights)
-            mean, variance = SHARE * mean + own[0], SHARE * SHARE * variance + own[1]
-        return mean, variance
+        if self.beside is None:
+            return variance
+        words, view = self.beside
+        own = 0.0 if weights is not None else words.variances(view, batch)
+        return SHARE * SHARE * variance + own

@@ -232,12 +232,13 @@ class TopicRegressor(MergingTransformer):
         array of the shape of y, or two of them
         """
         learned, corpus = self._corpus(X)
-        mean, variance = learned.knowledge.margins(corpus, prediction, random_state)
-        meaning: Numbers = learned.meaning
+        knows, meaning = learned.knowledge, learned.meaning
+        if not return_std:
+            mean = meaning.numbers(knows.margins(corpus, prediction, random_state))
+            return mean[:, 0] if meaning.flat else mean
+        mean, variance = knows.moments(corpus, prediction, random_state)
         mean, std = meaning.numbers(mean), np.sqrt(variance) * meaning.units
-        if meaning.flat:
-            mean, std = mean[:, 0], std[:, 0]
-        return (mean, std) if return_std else mean
+        return (mean[:, 0], std[:, 0]) if meaning.flat else (mean, std)
 
     def explain(self, X: Any, target: int = 0, feature_names: ArrayLike | None = None) -> Explanation:
         """Show which topics and words of a document led to a prediction.

@@ -174,7 +174,7 @@ class SupervisedTransformer(TopicTransformer):
         knows = learned.knowledge
         columns = knows.names(names)
         ((batch, each),) = knows.infer(corpus)
-        margin, variance = knows.with_words(batch, each)
+        margin, variance = knows.margin(batch, each), knows.variance(batch, each)
         about = choose(knows, margin[0] - knows.offset)
         task, scale = about.task, about.scale
         part = 0 if len(each) == 1 else task

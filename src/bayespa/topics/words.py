@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespa import _native
 from bayespa.learning import Before
-from bayespa.native.elementary import log
 from bayespa.native.linear import Rows, Zones
 from bayespa.native.random import grid, normal
+from bayespa.native.words import WordTables, decide_by_words, features, learn_words
 from bayespa.posteriors import Columns, Gaussian, Joint, Tally
 from bayespa.topics.documents import UNIT, Batch
 
@@ -68,21 +67,24 @@ class Words:
         words = posterior["words"]
         return WordView(posterior["documents"].counts[0], words.shift.T, words.precision.T)
 
-    def margins(self, view: WordView, batch: Batch, weights: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return mean and variance of uᵀx, (n, T); of given weights (T, 1 + W) the variance is 0."""
+    def margins(self, view: WordView, batch: Batch, weights: Floats | None = None) -> Floats:
+        """Return the mean of uᵀx, (n, T), or uᵀx for given weights (T, 1 + W)."""
         places = _places(batch)
-        rows = features(batch, view.seen[places])
+        rows = self.features(batch, view.seen[places])
         if weights is not None:
-            mean = rows.decide(weights.T[places], self.n_threads)
-            return mean, np.zeros_like(mean)
-        shift, precision = view.shift[places], view.precision[places]
-        mean = rows.decide(shift / precision, self.n_threads)
-        return mean, rows.squared().decide(1.0 / precision, self.n_threads)
+            return rows.decide(weights.T[places], self.n_threads)
+        return decide_by_words(rows, WordTables(places, view.shift, view.precision), self.n_threads)
+
+    def variances(self, view: WordView, batch: Batch) -> Floats:
+        """Return the variance of uᵀx, (n, T)."""
+        places = _places(batch)
+        rows = self.features(batch, view.seen[places])
+        return rows.squared().decide(1.0 / view.precision[places], self.n_threads)
 
     def contributions(self, view: WordView, batch: Batch, task: int) -> Floats:
         """Return what each word of a document, in the order of the batch's vocabulary, adds to its margin."""
         places = _places(batch)
-        rows = features(batch, view.seen[places])
+        rows = self.features(batch, view.seen[places])
         added = np.zeros(len(places) - 1)
         added[rows.indices] = rows.values
         added *= (view.shift[places, task] / view.precision[places, task])[:-1]
@@ -96,31 +98,39 @@ class Words:
         Words have no latent variables: what the batch taught them before is always taken out.
         """
         view, places = self.view(posterior), _places(batch)
-        seen, known = view.seen[places], [view.shift[places], view.precision[places]]
+        seen, taught = view.seen[places], None
         if before is not None and "words" in before.statistics:
-            taught, counted = (before.statistics[name].part for name in ("words", "documents"))
-            seen = seen - counted.counts[0]
-            known = [now - old.T for now, old in zip(known, taught.to_arrays().values(), strict=True)]
+            words, counted = (before.statistics[name].part for name in ("words", "documents"))
+            seen, taught = seen - counted.counts[0], (words.shift.T, words.precision.T)
         with_word = np.bincount(batch.documents.words, minlength=len(places) - 1)
         some = np.count_nonzero(np.diff(batch.documents.indptr))  # documents that have a word at all
         own = np.append(with_word, some).astype(np.float64)
-        rows = features(batch, seen + own)
-        guess = rows.decide(known[0] / known[1], self.n_threads)
-        shift, precision, loss = known[0].copy(), known[1].copy(), np.zeros(margin.shape[1])
-        _native.gibbs_diagonal(
-            rows,
+        learned = learn_words(
+            self.features(batch, seen + own),
             self._wanted(batch.labels, SHARE * margin),
+            WordTables(places, view.shift, view.precision),
+            taught,
             COST / (self.unit * self.unit),
-            "squared",
-            shift,
-            precision,
-            loss,
             UNIT,
             self.n_threads,
         )
-        learned = Gaussian.unchecked((shift - known[0]).T, (precision - known[1]).T)
-        statistics = {"words": Columns(places, learned), "documents": Columns(places, Tally(own[None]))}
-        return statistics, guess, float(loss.sum())
+        added = Gaussian.unchecked(learned.shift.T, learned.precision.T)
+        statistics = {"words": Columns(places, added), "documents": Columns(places, Tally(own[None]))}
+        return statistics, learned.guess, float(learned.loss.sum())
+
+    def features(self, batch: Batch, seen: Floats) -> Rows:
+        """Return x of the documents over the batch's vocabulary, whose words have length 1 without the bias.
+
+        Runs of several words stand beside them in the same unit: what words have does not depend on them,
+        unless they would be longer than the words.
+
+        Parameters
+        ----------
+        batch : Batch
+        seen : (vocabulary + 1,)
+            Documents with each word, and all of them; one more of each.
+        """
+        return features(batch.documents, seen, batch.runs, RUN, BIAS, self.n_threads)
 
     def _wanted(self, labels: NDArray[np.float32], margin: Floats) -> Zones:
         """Return where uᵀx has to lie for the sum of both margins to be right: anywhere without a label."""
@@ -144,34 +154,6 @@ class WordView:
 def _places(batch: Batch) -> NDArray[np.int64]:
     """Return the columns of the batch's words, and behind them, as the linear steps have it, the bias."""
     return np.append(batch.documents.vocabulary + 1, 0)
-
-
-def features(batch: Batch, seen: Floats) -> Rows:
-    """Return x of the documents over the batch's vocabulary, whose words have length 1 without the bias.
-
-    Runs of several words stand beside them in the same unit: what words have does not depend on them, unless
-    they would be longer than the words.
-
-    Parameters
-    ----------
-    batch : Batch
-    seen : (vocabulary + 1,)
-        Documents with each word, and all of them; one more of each.
-    """
-    documents = batch.documents
-    rarity = 1.0 + log(seen[-1] / seen[:-1])
-    x = (1.0 + log(documents.counts.astype(np.float64))) * rarity[documents.words]
-    n_entries = np.diff(documents.indptr)
-    rows = np.repeat(np.arange(len(batch)), n_entries)
-    if batch.runs is None:
-        length = np.sqrt(np.bincount(rows, x * x, len(batch)))
-    else:
-        run = batch.runs[documents.words]
-        x[run] *= RUN
-        alike = (np.bincount(rows, np.where(own, x * x, 0.0), len(batch)) for own in (~run, run))
-        length = np.sqrt(np.maximum(*alike))
-    x /= np.repeat(np.maximum(length, np.finfo(float).tiny), n_entries)
-    return Rows(documents.indptr, documents.words, x, len(documents.vocabulary), BIAS)
 
 
 def draw_words(key: int, words: Gaussian) -> Floats:
