@@ -20,6 +20,7 @@ def main() -> None:
     before: dict[int, float] = {}
     for start, end in ((0, 1500), (1500, 2500), (2500, 4000)):
         model.learn(papers.data[start:end], labels[start:end])
+        model.settle()  # what is learned now keeps its number
         topics = model.estimator
         now = dict(zip(topics.topic_ids_.tolist(), topics.topic_tokens_.tolist(), strict=True))
         gone = len(before.keys() - now.keys())

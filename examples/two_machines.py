@@ -37,6 +37,7 @@ def main() -> None:
         np.save(folder / f"labels-{part}.npy", train.target[2000 + part :: 2])
 
     ancestor = MedLDAClassifier(random_state=0).partial_fit(X[:2000], train.target[:2000], classes=range(20))
+    ancestor.settle()  # both learn after these documents, not once more with them
     save(ancestor, folder / "ancestor.bayespa")
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         one, two = (load(result) for result in processes.map(work, [folder, folder], [0, 1]))

@@ -18,7 +18,7 @@ import numpy as np
 from bayespa import TextModel, save
 from bayespa.datasets import load_arxiv_sample
 
-SIZES, STOPS = (4000, 200, 20, 7), (300, 1000, 4000)
+SIZES, STOPS = (4000, 200, 20), (300, 1000, 4000)
 
 
 def topics_alone(model: TextModel, texts: list[str], labels: list[str]) -> float:

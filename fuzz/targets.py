@@ -75,9 +75,15 @@ def load_model(data: bytes) -> None:
             model = bayespa.load(path)
         except ModelFileError:
             return
-        if isinstance(model, bayespa.TextModel):
+        if isinstance(model, bayespa.TextModel) and _tokens_that_wait(model) < 10_000:
             model.predict(["one two three", ""])
         bayespa.save(model, path)
+
+
+def _tokens_that_wait(model: bayespa.TextModel) -> int:
+    """Return how many tokens a prediction would learn first; a changed byte can make millions of them."""
+    waiting = model.learner._learned.waiting
+    return 0 if waiting is None else sum(int(piece.corpus.counts.sum()) for piece in waiting.pieces)
 
 
 def count_words(data: bytes) -> None:

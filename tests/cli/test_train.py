@@ -74,14 +74,14 @@ def test_lines_for_people(bayespa, files, model):
 
 
 def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
-    """Without shuffling, `train` is TextModel.learn on mini-batches, of which it keeps a history."""
+    """Without shuffling, `train` is TextModel.learn_counts on mini-batches, of which it keeps a history."""
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
     bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3, "--set", "first_documents=256")
     reading = {"label": "topic", "text": ["body"]}
     model = package.TextModel(random_state=3, n_jobs=1, expert={"first_documents": 256}, reading=reading)
     for start in range(0, 700, 256):
         texts, labels = zip(*papers[start : min(start + 256, 700)], strict=True)
-        model.learn(texts, labels)
+        model.learn_counts(model.count(texts), labels)
     of_stream = package.load(tmp_path / "a")._learned
     model._learned = replace(model._learned, history=of_stream.history, run=of_stream.run)
     package.save(model, tmp_path / "b")

@@ -33,7 +33,7 @@ def test_a_log_alone_decides_what_is_learned(path, papers, tmp_path):
     for batch in sorted({record.batch for record in records}):
         some = [record for record in records if record.batch == batch]
         assert len(some) <= 16
-        model.learn([record.text for record in some], [record.label for record in some])
+        model.learn_counts(model.count([record.text for record in some]), [record.label for record in some])
     texts = papers[0][:50]
     assert (model.predict_proba(texts) == learned.predict_proba(texts)).all()
     assert learned.run["documents"] == len(records) == 105

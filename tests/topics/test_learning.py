@@ -236,7 +236,7 @@ def test_new_labels(classifier):
         ([[1, 2]], [0], {"expert": {"burn_in": 4}}, "burn_in is 4.* at most 3"),
         (["a text"], [0], {}, "bayespa.TextModel, which reads texts"),
         ([[1, 2]], [0], {"cost": float("inf")}, "cost is inf"),
-        ([[1, 2]], [0], {"margin": 0.0}, "margin is 0.0; it must be a finite number above 0"),
+        ([[1, 2]], [0], {"margin": 0.0}, "margin is 0.0; it must be a finite number from 1e-09"),
         ([[1, 2]], [0], {"eta": 1e-9}, "eta is 1e-09"),
         ([[1, 2]], [0], {"discount": 1.5}, "discount is 1.5"),
         ([[1, 2]], [0], {"expert": {"sampler": "exact"}}, "'collapsed', 'augmented'"),

@@ -40,7 +40,7 @@ def test_a_document_without_words_has_the_shares_of_the_prior(corpus, learn_alph
 
 def test_merge_of_common_ancestor_keeps_the_order_of_topics(corpus):
     def learn(rows, model):
-        return model.partial_fit(corpus.X[rows], corpus.y[rows], classes=[0, 1, 2])
+        return model.partial_fit(corpus.X[rows], corpus.y[rows], classes=[0, 1, 2]).settle()
 
     left, right, base = (learn(slice(200), MedLDAClassifier(n_topics=8, random_state=0)) for _ in range(3))
     learn(slice(200, 450), left)

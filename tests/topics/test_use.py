@@ -305,7 +305,7 @@ def test_shapes_of_attributes(classifier, corpus):
 
 
 def test_merge_of_common_ancestor_is_addition(classifier, corpus, word_counts):
-    base = classifier().partial_fit(corpus.X[:200], corpus.y[:200], classes=[0, 1, 2])
+    base = classifier().partial_fit(corpus.X[:200], corpus.y[:200], classes=[0, 1, 2]).settle()
     left = copy.deepcopy(base).partial_fit(corpus.X[200:450], corpus.y[200:450])
     right = copy.deepcopy(base).partial_fit(corpus.X[450:], corpus.y[450:])
     merged = copy.deepcopy(left).merge(right, ancestor=base)
