@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "characters.h"
+#include "run_filter.h"
 #include "word_table.h"
 
 namespace bayespa {
@@ -112,6 +113,8 @@ class TextVocabulary {
   void meet_all(Shard* begin, Shard* end);
   int32_t meet(const WordTable::Key& key, uint32_t id);
   bool is_run(const std::string_view& word) const;
+  uint64_t hash_of_run(const std::string_view& run) const;
+  void add_column(uint32_t id, bool run);
   void note(uint32_t id);
   void lose_one();
   size_t find_journal(int64_t mark) const;
@@ -131,6 +134,7 @@ class TextVocabulary {
   std::vector<uint32_t> candidates_;  // in order; those that have a column by now are passed over
   int64_t n_candidates_ = 0;
   int64_t n_runs_ = 0;                // of the columns
+  RunFilter with_column_;             // which runs may have one
   uint64_t clock_ = 0;
   uint32_t n_stamps_ = 0;
   int64_t n_returns_ = 0;

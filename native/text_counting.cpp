@@ -76,29 +76,107 @@ struct TextVocabulary::Shard {
   }
 };
 
-// Takes the words of a shard's documents.
+// Takes the words of a shard's documents. They are looked up some at a time, so that the memory is waited for once.
 class TextVocabulary::Reading {
  public:
   Reading(const TextVocabulary& vocabulary, Shard& shard, bool learns)
-      : table_(vocabulary.table_), n_grams_(vocabulary.rules_.n_grams), shard_(shard), learns_(learns),
-        learns_runs_(learns && vocabulary.n_runs_ < vocabulary.rules_.max_runs) {}
+      : table_(vocabulary.table_), with_column_(vocabulary.with_column_), n_grams_(vocabulary.rules_.n_grams),
+        shard_(shard), learns_(learns), learns_runs_(learns && vocabulary.n_runs_ < vocabulary.rules_.max_runs) {
+    words_.reserve(some);
+    runs_.reserve(some * (n_grams_ - 1));
+  }
 
+  // The words stand one behind the other with spaces between, so that a run of them is one piece.
   void operator()(const char* text, uint32_t length) {
-    const WordTable::Key key = table_.key(text, length);
-    const uint32_t id = table_.find(key);
-    if (n_grams_ == 1) return look_up(key, id, learns_);
-    if (id != WordTable::none && table_[id].column == WordTable::left_out) return;
-    look_up(key, id, learns_);
-    add_to_runs(text, length);
+    if (words_.size() == some) look_up_words();
+    const size_t needed = end_ + length + 1 + WordTable::padding;
+    if (texts_.size() < needed) texts_.resize(2 * needed);
+    words_.push_back({table_.key(text, length), WordTable::none});
+    table_.fetch_slot(words_.back().key);
+    std::memcpy(texts_.data() + end_, text, length);
+    texts_[end_ + length] = ' ';
+    end_ += length + 1;
   }
 
   void end_document() {
+    look_up_words();
+    words_.clear();
+    n_before_ = end_ = 0;
     shard_.token_ends.push_back(shard_.tokens.size());
-    starts_.clear();
-    run_end_ = 0;
   }
 
  private:
+  static constexpr size_t some = 64;
+  struct Piece {
+    WordTable::Key key;
+    uint32_t id;       // of a word
+    size_t n_words{};  // of a run: as many words stand up to its last one
+  };
+
+  void look_up_words() {
+    const char* text = texts_.data();
+    for (Piece& word : words_) {
+      word.key.text = text;
+      text += word.key.length + 1;
+    }
+    const auto first = words_.begin() + static_cast<std::ptrdiff_t>(n_before_);
+    for (auto word = first; word != words_.end(); ++word) table_.fetch_word(word->key);
+    for (auto word = first; word != words_.end(); ++word) table_.fetch_text(word->key);
+    for (auto word = first; word != words_.end(); ++word) word->id = table_.find(word->key);
+    if (n_grams_ > 1) look_up_runs();
+    auto run = runs_.begin();
+    for (size_t i = n_before_; i < words_.size(); ++i) {
+      look_up(words_[i].key, words_[i].id, learns_);
+      for (; run != runs_.end() && run->n_words == i + 1; ++run) look_up(run->key, table_.find(run->key), learns_runs_);
+    }
+    keep_last();
+  }
+
+  void look_up_runs() {
+    leave_out();
+    runs_.clear();
+    for (size_t end = n_before_ + 1; end <= words_.size(); ++end) {
+      const WordTable::Key& last = words_[end - 1].key;
+      uint64_t hash = RunFilter::joined(0, last.tag);
+      for (size_t n = 2; n <= static_cast<size_t>(n_grams_) && n <= end; ++n) {
+        const WordTable::Key& word = words_[end - n].key;
+        hash = RunFilter::joined(hash, word.tag);
+        if (!learns_runs_ && !with_column_.may_have(hash)) continue;
+        const uint32_t length = static_cast<uint32_t>(last.text + last.length - word.text);
+        runs_.push_back({table_.key(word.text, length), WordTable::none, end});
+        table_.fetch_slot(runs_.back().key);
+      }
+    }
+    for (const Piece& run : runs_) table_.fetch_word(run.key);
+    for (const Piece& run : runs_) table_.fetch_text(run.key);
+  }
+
+  // Words that are left out are in no run.
+  void leave_out() {
+    const auto is_left_out = [&](const Piece& word) {
+      return word.id != WordTable::none && table_[word.id].column == WordTable::left_out;
+    };
+    if (std::none_of(words_.begin(), words_.end(), is_left_out)) return;
+    words_.erase(std::remove_if(words_.begin(), words_.end(), is_left_out), words_.end());
+    char* text = texts_.data();
+    for (Piece& word : words_) {
+      std::memmove(text, word.key.text, word.key.length);
+      text[word.key.length] = ' ';
+      word.key.text = text;
+      text += word.key.length + 1;
+    }
+    end_ = static_cast<size_t>(text - texts_.data());
+  }
+
+  // The last words, with which runs may begin.
+  void keep_last() {
+    n_before_ = std::min(words_.size(), static_cast<size_t>(n_grams_ - 1));
+    words_.erase(words_.begin(), words_.end() - static_cast<std::ptrdiff_t>(n_before_));
+    const size_t begin = words_.empty() ? end_ : static_cast<size_t>(words_[0].key.text - texts_.data());
+    end_ -= begin;
+    std::memmove(texts_.data(), texts_.data() + begin, end_);
+  }
+
   void look_up(const WordTable::Key& key, uint32_t id, bool learns) {
     const int32_t column = id == WordTable::none ? WordTable::candidate : table_[id].column;
     if (column >= 0) {
@@ -111,35 +189,15 @@ class TextVocabulary::Reading {
     }
   }
 
-  // The last words stand one behind the other with spaces between, so that a run of them is one piece.
-  void add_to_runs(const char* text, uint32_t length) {
-    if (starts_.size() >= 64) {
-      const size_t first = starts_[starts_.size() - (n_grams_ - 1)];
-      std::memmove(run_.data(), run_.data() + first, run_end_ - first);
-      starts_.erase(starts_.begin(), starts_.end() - (n_grams_ - 1));
-      for (size_t& start : starts_) start -= first;
-      run_end_ -= first;
-    }
-    const size_t needed = run_end_ + length + 1 + WordTable::padding;
-    if (run_.size() < needed) run_.resize(2 * needed);
-    starts_.push_back(run_end_);
-    std::memcpy(run_.data() + run_end_, text, length);
-    run_end_ += length;
-    for (size_t n = 2; n <= static_cast<size_t>(n_grams_) && n <= starts_.size(); ++n) {
-      const size_t start = starts_[starts_.size() - n];
-      const WordTable::Key key = table_.key(run_.data() + start, static_cast<uint32_t>(run_end_ - start));
-      look_up(key, table_.find(key), learns_runs_);
-    }
-    run_[run_end_++] = ' ';
-  }
-
   const WordTable& table_;
+  const RunFilter& with_column_;
   const int n_grams_;
   Shard& shard_;
   const bool learns_, learns_runs_;
-  std::vector<char> run_;
-  std::vector<size_t> starts_;
-  size_t run_end_ = 0;
+  std::vector<char> texts_;
+  size_t end_ = 0;       // of the texts
+  std::vector<Piece> words_, runs_;
+  size_t n_before_ = 0;  // of the words: were looked up already
 };
 
 void TextVocabulary::meet_all(Shard* begin, Shard* end) {

@@ -23,10 +23,7 @@ void TextVocabulary::load(const Strings& words, const Strings& candidates, const
     return table_.add(key);
   };
   for (const std::string_view& word : words) {
-    const uint32_t id = add(word);
-    table_[id].column = static_cast<int32_t>(of_column_.size());
-    of_column_.push_back(id);
-    n_runs_ += is_run(word);
+    add_column(add(word), is_run(word));
   }
   for (size_t i = 0; i < candidates.size(); ++i) {
     const uint32_t id = add(candidates[i]);
@@ -52,6 +49,31 @@ bool TextVocabulary::is_run(const std::string_view& word) const {
   return rules_.n_grams > 1 && word.find(' ') != std::string_view::npos;
 }
 
+// As `Reading` has it.
+uint64_t TextVocabulary::hash_of_run(const std::string_view& run) const {
+  uint64_t hash = 0;
+  std::string padded;
+  for (size_t begin, end = run.size();; end = begin - 1) {
+    begin = run.rfind(' ', end - 1) + 1;  // 0 if there is none
+    padded.assign(run.substr(begin, end - begin));
+    padded.append(WordTable::padding, '\0');
+    hash = RunFilter::joined(hash, table_.key(padded.data(), static_cast<uint32_t>(end - begin)).tag);
+    if (begin == 0) return hash;
+  }
+}
+
+// Gives a word or a run the next column.
+void TextVocabulary::add_column(uint32_t id, bool run) {
+  table_[id].column = static_cast<int32_t>(of_column_.size());
+  of_column_.push_back(id);
+  if (!run) return;
+  if (!with_column_.is_small(++n_runs_)) return with_column_.add(hash_of_run(table_.text(id)));
+  with_column_.grow();
+  for (const uint32_t other : of_column_) {
+    if (is_run(table_.text(other))) with_column_.add(hash_of_run(table_.text(other)));
+  }
+}
+
 // Returns the column of a word that had none when it was looked up, or -1 if it still has none.
 int32_t TextVocabulary::meet(const WordTable::Key& key, uint32_t id) {
   if (id != WordTable::none && table_[id].column >= 0) return table_[id].column;
@@ -72,9 +94,7 @@ int32_t TextVocabulary::meet(const WordTable::Key& key, uint32_t id) {
   if (admitted) {
     if (word.count > 0) --n_candidates_;
     word.count = 0;
-    word.column = static_cast<int32_t>(of_column_.size());
-    of_column_.push_back(id);
-    n_runs_ += run;
+    add_column(id, run);
     return word.column;
   }
   if (count == 1) {

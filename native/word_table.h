@@ -35,6 +35,10 @@ class WordTable {
 
   Key key(const char* text, uint32_t length) const;
   uint32_t find(const Key& key) const;
+  // To find many keys, do these for all of them before: what `find` reads is all over the memory.
+  void fetch_slot(const Key& key) const;
+  void fetch_word(const Key& key) const;
+  void fetch_text(const Key& key) const;
   uint32_t add(const Key& key);  // which is not in it
   std::string_view text(uint32_t id) const;
   uint32_t size() const { return static_cast<uint32_t>(words_.size()); }
@@ -47,6 +51,7 @@ class WordTable {
     uint32_t tag, id;
   };
   void put(uint32_t tag, uint32_t id);
+  Slot slot_of(const Key& key) const { return slots_[key.tag & (slots_.size() - 1)]; }  // usually
 
   std::array<uint64_t, 2> seed_;
   std::vector<Slot> slots_;
@@ -100,6 +105,22 @@ inline uint32_t WordTable::find(const Key& key) const {
     const bool same = key.length <= 16 ? word.head[0] == key.head[0] && word.head[1] == key.head[1]
                                        : std::memcmp(&long_texts_[word.offset], key.text, key.length) == 0;
     if (same) return slot.id;
+  }
+}
+
+inline void WordTable::fetch_slot(const Key& key) const {
+  __builtin_prefetch(slots_.data() + (key.tag & (slots_.size() - 1)));
+}
+
+inline void WordTable::fetch_word(const Key& key) const {
+  const Slot slot = slot_of(key);
+  if (slot.tag == key.tag && slot.id != none) __builtin_prefetch(words_.data() + slot.id);
+}
+
+inline void WordTable::fetch_text(const Key& key) const {
+  const Slot slot = slot_of(key);
+  if (key.length > 16 && slot.tag == key.tag && slot.id != none && words_[slot.id].length > 16) {
+    __builtin_prefetch(long_texts_.data() + words_[slot.id].offset);
   }
 }
 

@@ -83,6 +83,25 @@ def test_random_texts():
     assert_twins(list(random_texts(1000, seed=3)), WordRules(min_count=1, max_candidates=100, **runs))
 
 
+def test_runs_are_found_when_no_more_are_learned():
+    """More of them than the filter for runs has room for in the beginning; also loaded, and taken back."""
+    words = random.Random(0).choices(["of", *map(str, range(40))], k=10_000)
+    texts = [" ".join(words[i : i + 125]) for i in range(0, 10_000, 125)]
+    rules = WordRules(min_count=1, n_grams=4, max_runs=2500, left_out=frozenset(["of"]))
+    assert_twins(texts, rules)
+    vocabulary = NativeVocabulary(rules)
+    vocabulary.learn(texts[:40])
+    mark, expected = vocabulary.mark(), vocabulary.transform(texts)
+    assert vocabulary.n_runs > 1024
+    vocabulary.learn(texts[40:])
+    vocabulary.back_to(mark)
+    again = NativeVocabulary(rules)
+    again.load(*vocabulary.at())
+    for one in (vocabulary, again):
+        for found, known in zip(one.transform(texts), expected, strict=True):
+            assert_array_equal(found, known)
+
+
 def test_bytes_are_utf8():
     texts = ["été ΟΔΥΣΣΕΥΣ 𐐀b", "plain", "", "日本語 text", "ΑΣ"]
     first, second = NativeVocabulary(ALL), NativeVocabulary(ALL)
