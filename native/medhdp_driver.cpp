@@ -227,17 +227,26 @@ class Round {
     int64_t longest = 0;
     for (int64_t d = 0; d < n_docs_; ++d) longest = std::max(longest, tokens_.starts[d + 1] - tokens_.starts[d]);
     std::atomic<int> next{begin};
-    const int n_workers = std::min(in_.labels.n_threads, end - begin);
+    const int n_workers = std::min(in_.labels.n_threads, (end - begin + 1) / 2);
     parallel_for(n_workers, n_workers, [&](int) {
-      ChainMemory chain(layout_.model, longest);
-      ShardMemory memory;
-      memory.set_prior(static_cast<float>(in_.eta), static_cast<float>(in_.eta_total));
-      for (int s; (s = next.fetch_add(1)) < end;) {
-        prepare(s, memory);
-        kernels_.sweep(step_, sweep, memory.shard, chain.chain);
-        const MedhdpShard& shard = memory.shard;
-        outcomes_[s].tokens.assign(shard.tokens, shard.tokens + shard.width);
-        outcomes_[s].tables.assign(shard.tables, shard.tables + shard.width);
+      ChainMemory chains[2] = {{layout_.model, longest}, {layout_.model, longest}};
+      ShardMemory memories[2];
+      for (ShardMemory& one : memories)
+        one.set_prior(static_cast<float>(in_.eta), static_cast<float>(in_.eta_total));
+      for (int s; (s = next.fetch_add(2)) < end;) {
+        const int n = std::min(2, end - s);
+        MedhdpShard* shards[2];
+        MedldaChain* own[2];
+        for (int c = 0; c < n; ++c) {
+          prepare(s + c, memories[c]);
+          shards[c] = &memories[c].shard;
+          own[c] = &chains[c].chain;
+        }
+        kernels_.sweep(step_, sweep, shards, own, n);
+        for (int c = 0; c < n; ++c) {
+          outcomes_[s + c].tokens.assign(shards[c]->tokens, shards[c]->tokens + shards[c]->width);
+          outcomes_[s + c].tables.assign(shards[c]->tables, shards[c]->tables + shards[c]->width);
+        }
       }
     });
   }

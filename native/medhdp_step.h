@@ -60,7 +60,9 @@ struct MedhdpSticks {
 };
 
 struct MedhdpKernels {
-  void (*sweep)(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, MedldaChain& chain);
+  // Of n shards, one or two, each with a chain to work in; `begin` goes to the end.
+  void (*sweep)(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards,
+                MedldaChain* const* chains, int n);
   void (*sticks)(MedhdpSticks& sticks);
 };
 

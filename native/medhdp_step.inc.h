@@ -59,43 +59,62 @@ struct TiltedLabel : FixedTilt {
   void moved(uint32_t, float) {}
 };
 
-// One document's tokens, one after the other. Holds copies of the shard's pointers, see Walk.
-template <bool First, class Label>
+// One document's tokens, one after the other; Rows of lanes, or kAny. Holds copies of the shard's pointers, see Walk.
+template <bool First, class Label, int Rows>
 class HdpWalk {
  public:
   HdpWalk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain, Label label)
-      : step_(step), shard_(shard), chain_(chain), label_(label), n_old_(step.n_old), sweep_(sweep.index) {
+      : step_(step), shard_(shard), chain_(chain), label_(label), n_old_(step.n_old), sweep_(sweep.index),
+        word_(step.words + step.starts[chain.document]), topic_(step.topics + step.starts[chain.document]) {
     load();
   }
 
-  void run() {
-    const int64_t start = step_.starts[chain_.document];
-    const int32_t* word = step_.words + start;
-    uint32_t* topic = step_.topics + start;
-    for (int i = 0; i < chain_.n; ++i) {
-      const float* soon = rows_ + word[i + kAhead] * capacity_;
-      for (int at = 0; at < width_; at += 16) __builtin_prefetch(soon + at);
-      float* row = rows_ + word[i] * capacity_;
-      const uint32_t j = topic[i];
-      if (!First) {
-        if (label_.before(i)) spread_factor();
-        count(row, j, -1.f);
-        if (j >= n_old_ && tokens_[j] == 0) die(j);
-      }
-      uint32_t k = draw_topic(row, chain_.uniform[i]);
-      if (Label::has_target && k != j && !label_.accepts(i, j, k)) k = j;
-      if (k >= n_old_ && tokens_[k] == 0) {  // its stick is drawn anew if a rejected move has brought it back
-        be_born(k, i);
-        row = rows_ + word[i] * capacity_;
-      }
-      count(row, k, 1.f);
-      topic[i] = k;
+  void run(int i) {
+    for (; i < chain_.n; ++i) put(i, choose(i, weigh(i)));
+  }
+
+  int length() const { return chain_.n; }
+
+  // Whether a new topic needs more rows.
+  bool has_grown() const { return Rows != kAny && any_width_ != Rows * kLanes; }
+
+  // Takes token i out of its topic and weighs all [HDP-1]; [HDP-2] is the same for the fresh slot: its mass is `rest`,
+  // its rows are eta, and so its word has probability 1 / W.
+  BAYESPA_INLINE Lanes weigh(int i) {
+    const float* soon = rows_ + word_[i + kAhead] * capacity_;
+    for (int at = 0; at < width(); at += 16) __builtin_prefetch(soon + at);
+    float* row = rows_ + word_[i] * capacity_;
+    if (!First) {
+      const uint32_t j = topic_[i];
+      if (label_.before(i)) spread_factor();
+      count(row, j, -1.f);
+      if (j >= n_old_ && tokens_[j] == 0) die(j);
     }
+    Lanes sums = {};
+    for (int at = 0; at < width(); at += kLanes) {
+      Lanes weight = (lanes(alpha_ + at) + lanes(counts_ + at)) * (lanes(row + at) * lanes(inverse_ + at));
+      if (Label::has_factor) weight *= lanes(factor_ + at);
+      sums += weight;
+      lanes(cumulative_ + at) = sums;
+    }
+    return sums;
+  }
+
+  BAYESPA_INLINE uint32_t choose(int i, const Lanes& sums) const {
+    return draw(chain_.uniform[i], sums, cumulative_, width(), chain_.room);
+  }
+
+  BAYESPA_INLINE void put(int i, uint32_t k) {
+    const uint32_t j = topic_[i];
+    if (Label::has_target && k != j && !label_.accepts(i, j, k)) k = j;
+    if (k >= n_old_ && tokens_[k] == 0) be_born(k, i);  // its stick is drawn anew if a rejected move has brought it back
+    count(rows_ + word_[i] * capacity_, k, 1.f);
+    topic_[i] = k;
   }
 
  private:
   void load() {
-    width_ = shard_.width;
+    any_width_ = shard_.width;
     capacity_ = shard_.capacity;
     rows_ = shard_.rows;
     alpha_ = shard_.alpha;
@@ -107,18 +126,7 @@ class HdpWalk {
     tokens_ = shard_.tokens;
   }
 
-  // [HDP-1] for the topics that have tokens or a past; [HDP-2] is the same for the fresh slot: its mass is `rest`, its
-  // rows are eta, and so its word has probability 1 / W.
-  inline uint32_t draw_topic(const float* row, float u) {
-    Lanes sums = {};
-    for (int at = 0; at < width_; at += kLanes) {
-      Lanes weight = (lanes(alpha_ + at) + lanes(counts_ + at)) * (lanes(row + at) * lanes(inverse_ + at));
-      if (Label::has_factor) weight *= lanes(factor_ + at);
-      sums += weight;
-      lanes(cumulative_ + at) = sums;
-    }
-    return draw(u, sums, cumulative_, width_, chain_.room);
-  }
+  int width() const { return Rows == kAny ? any_width_ : Rows * kLanes; }
 
   inline void count(float* row, uint32_t k, float amount) {
     add_at(row, k, amount);
@@ -132,7 +140,7 @@ class HdpWalk {
   // All new topics have the factor of the one that stands for them.
   void spread_factor() {
     for (uint32_t k = 0; k < n_old_; ++k) factor_[k] = chain_.factor[k];
-    for (int k = n_old_; k < width_; ++k) factor_[k] = chain_.factor[n_old_];
+    for (int k = n_old_; k < width(); ++k) factor_[k] = chain_.factor[n_old_];
   }
 
   // A new topic without tokens is as if it had never been: its mass goes back to the rest. It was born in an earlier
@@ -162,10 +170,10 @@ class HdpWalk {
     if (k == shard_.capacity) shard_.grow(shard_);
     shard_.fresh = static_cast<uint32_t>(k);
     while (shard_.width <= k) shard_.width += kLanes;
-    const int width = width_;
+    const int width = any_width_;
     load();
     if (Label::has_factor)
-      for (int l = width; l < width_; ++l) factor_[l] = factor_[n_old_];
+      for (int l = width; l < any_width_; ++l) factor_[l] = factor_[n_old_];
   }
 
   const MedhdpStep& step_;
@@ -173,7 +181,9 @@ class HdpWalk {
   const MedldaChain& chain_;
   Label label_;
   const uint32_t n_old_, sweep_;
-  int width_;
+  const int32_t* word_;
+  uint32_t* topic_;
+  int any_width_;
   int64_t capacity_;
   float *rows_, *alpha_, *total_, *inverse_, *counts_, *cumulative_, *factor_;
   int32_t* tokens_;
@@ -204,19 +214,55 @@ bool attach(const MedhdpStep& step, const MedhdpSweep& sweep, const MedhdpShard&
   return true;
 }
 
+template <bool First, class Label>
+void walk_as(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain,
+             const Label& label) {
+  HdpWalk<First, Label, kAny>(step, sweep, shard, chain, label).run(0);
+}
+
 void walk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain) {
   const MedldaModel& model = step.labels.model;
   if (sweep.first) {
-    HdpWalk<true, NoLabel>(step, sweep, shard, chain, {model, chain}).run();
+    walk_as<true, NoLabel>(step, sweep, shard, chain, {model, chain});
   } else if (sweep.phase == 1 && model.sampler == MedldaSampler::averaging && model.n_tasks > 0) {
     attach_tilt(step.labels, chain);
-    HdpWalk<false, TiltedLabel>(step, sweep, shard, chain, {model, chain}).run();
+    walk_as<false, TiltedLabel>(step, sweep, shard, chain, {model, chain});
   } else if (sweep.phase == 0 || !attach(step, sweep, shard, chain)) {
-    HdpWalk<false, NoLabel>(step, sweep, shard, chain, {model, chain}).run();
+    walk_as<false, NoLabel>(step, sweep, shard, chain, {model, chain});
   } else if (model.sampler == MedldaSampler::augmented) {
-    HdpWalk<false, PooledLabel<true>>(step, sweep, shard, chain, {step, shard, chain}).run();
+    walk_as<false, PooledLabel<true>>(step, sweep, shard, chain, {step, shard, chain});
   } else {
-    HdpWalk<false, PooledLabel<false>>(step, sweep, shard, chain, {step, shard, chain}).run();
+    walk_as<false, PooledLabel<false>>(step, sweep, shard, chain, {step, shard, chain});
+  }
+}
+
+// A token waits for the one before it in its shard, so two shards take turns.
+template <int Rows>
+void walk_both(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains) {
+  using Free = HdpWalk<false, NoLabel, Rows>;
+  const MedldaModel& model = step.labels.model;
+  Free a(step, sweep, *shards[0], *chains[0], {model, *chains[0]}), b(step, sweep, *shards[1], *chains[1], {model, *chains[1]});
+  int i = 0;
+  while (i < a.length() && i < b.length() && !a.has_grown() && !b.has_grown()) {
+    const Lanes of_a = a.weigh(i), of_b = b.weigh(i);
+    const uint32_t j = a.choose(i, of_a), k = b.choose(i, of_b);
+    a.put(i, j);
+    b.put(i, k);
+    ++i;
+  }
+  for (int c = 0; c < 2; ++c) {
+    HdpWalk<false, NoLabel, kAny>(step, sweep, *shards[c], *chains[c], {model, *chains[c]}).run(i);
+  }
+}
+
+template <int Rows = 1>
+void walk_both_rows(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains) {
+  if constexpr (Rows > kFewRows) {
+    walk_both<kAny>(step, sweep, shards, chains);
+  } else if (shards[0]->width == Rows * kLanes && shards[1]->width == Rows * kLanes) {
+    walk_both<Rows>(step, sweep, shards, chains);
+  } else {
+    walk_both_rows<Rows + 1>(step, sweep, shards, chains);
   }
 }
 
@@ -232,27 +278,50 @@ void seat(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, 
     const uint32_t k = topic[i];
     const float before = seated[k], mass = shard.alpha[k];
     seated[k] = before + 1.f;
-    if (before == 0.f || chain.uniform[i] * (mass + before) < mass) ++shard.tables[k];
+    shard.tables[k] += (before == 0.f) | (chain.uniform[i] * (mass + before) < mass);  // no jump: nobody can foresee it
   }
 }
 
-void medhdp_sweep(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, MedldaChain& chain) {
+// Returns whether shard has another document, whose tokens are to be sampled.
+bool start(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, MedldaChain& chain) {
   const MedldaStep& labels = step.labels;
-  for (int64_t d = shard.begin; d < shard.end; ++d) {
-    const uint32_t* topic = step.topics + step.starts[d];
-    chain.document = d;
-    chain.width = step.proposal + 2 * d * labels.model.task_width;
-    chain.curvature = chain.width + labels.model.task_width;
-    chain.n = static_cast<int>(step.starts[d + 1] - step.starts[d]);
-    if (chain.n == 0) continue;
-    for (int k = 0; k < shard.width; ++k) shard.counts[k] = 0.f;
-    for (int i = 0; i < chain.n && !sweep.first; ++i) shard.counts[topic[i]] += 1.f;
-    fill_uniform(labels, labels.seed, sweep.index, chain, chain.uniform);
-    walk(step, sweep, shard, chain);
-    seat(step, sweep, shard, chain);
-    if (!sweep.keep || labels.model.n_tasks == 0) continue;
-    pool(step, shard, chain);
-    record_tasks(labels, sweep.phase, chain, d);
+  int64_t d = shard.begin;
+  while (d < shard.end && step.starts[d] == step.starts[d + 1]) ++d;
+  shard.begin = d + 1;
+  if (d >= shard.end) return false;
+  const uint32_t* topic = step.topics + step.starts[d];
+  chain.document = d;
+  chain.width = step.proposal + 2 * d * labels.model.task_width;
+  chain.curvature = chain.width + labels.model.task_width;
+  chain.n = static_cast<int>(step.starts[d + 1] - step.starts[d]);
+  for (int k = 0; k < shard.width; ++k) shard.counts[k] = 0.f;
+  for (int i = 0; i < chain.n && !sweep.first; ++i) shard.counts[topic[i]] += 1.f;
+  fill_uniform(labels, labels.seed, sweep.index, chain, chain.uniform);
+  return true;
+}
+
+void end(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain) {
+  seat(step, sweep, shard, chain);
+  if (!sweep.keep || step.labels.model.n_tasks == 0) return;
+  pool(step, shard, chain);
+  record_tasks(step.labels, sweep.phase, chain, chain.document);
+}
+
+void medhdp_sweep(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains,
+                  int n) {
+  const bool free = sweep.phase == 0 && !sweep.first;
+  for (bool more = true; more;) {
+    bool has[2] = {false, false};
+    for (int c = 0; c < n; ++c) has[c] = start(step, sweep, *shards[c], *chains[c]);
+    if (free && has[0] && has[1]) {
+      walk_both_rows(step, sweep, shards, chains);
+    } else {
+      for (int c = 0; c < n; ++c)
+        if (has[c]) walk(step, sweep, *shards[c], *chains[c]);
+    }
+    for (int c = 0; c < n; ++c)
+      if (has[c]) end(step, sweep, *shards[c], *chains[c]);
+    more = has[0] || has[1];
   }
 }
 
