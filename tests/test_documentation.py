@@ -66,6 +66,23 @@ def test_licences_of_all_dependencies_are_listed():
     assert set(re.findall(r'"([\w-]+)>=', "".join(lists))) <= set(listed), "make licences lists them anew"
 
 
+def test_papers_of_a_release_have_its_version_and_its_dependencies():
+    text = {
+        name: (ROOT / name).read_text(encoding="utf-8")
+        for name in ("pyproject.toml", "packaging/conda-forge/recipe.yaml", "CITATION.cff", "CHANGELOG.md")
+    }
+    settings, recipe, citation, changelog = text.values()
+    wanted = re.findall(r'"(.*?)"', re.search(r"^dependencies = (.*)", settings, flags=re.MULTILINE)[1])
+    assert [re.split(r"\W", one)[0] for one in wanted] == ["numpy", "scipy", "scikit", "click"]
+    asked = recipe[recipe.index("  run:") : recipe.index("tests:")]
+    assert asked.split("- python\n")[1].split() == [
+        part for one in wanted for part in ("-", *re.sub(">=", " >=", one).split())
+    ]
+    assert f'version: "{bayespa.__version__}"' in recipe
+    assert f"version: {bayespa.__version__}\n" in citation
+    assert re.search(r"^## \[(.*?)\]", changelog, flags=re.MULTILINE)[1] == bayespa.__version__
+
+
 def test_make_targets_that_pages_name_exist(page):
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = re.findall(r"(?:^|`)make ([a-z0-9-]+)", page.read_text(encoding="utf-8"), flags=re.MULTILINE)

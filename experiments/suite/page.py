@@ -1,4 +1,4 @@
-"""The page: tables of what was found, and what is to hold of our defaults."""
+"""The page: tables of results, and the targets that our defaults should meet."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ GROUPS = {
     "mean, one class": [name for name in READERS if name not in NUMBERS + SEVERAL],
     "mean, numbers": list(NUMBERS),
 }
-SMALLEST = ("english_novels", "bbc_news", "hallmarks_cancer")  # to which no calibration error is asked
+SMALLEST = ("english_novels", "bbc_news", "hallmarks_cancer")  # without a target of calibration
 
 NOTES = """\
-Peers read all words of two and more letters, digits or _, in lower case, as sublinear tf-idf of the training
-documents; in a stream, of those that have come. PA, AROW and VW see each document once. Several labels are
-learned one-vs-rest; where every document to learn from has a label, each is given at least its best one. The
-uncertainty of learners without probabilities is the lead of the best class, or the least margin of a label.
-A document of several labels is right if all are. In a log loss no probability is below a millionth. Seconds
-of peers count what making their tf-idf takes. Learners called "train" are our models by `bayespa train`.
+`medlda` and `linear` are our models, with their defaults. The other learners are the peers. They get
+sublinear tf-idf of all words of at least two letters, digits or _, in lower case; document frequencies
+are those of the training documents, in a stream those of the documents so far. PA, AROW and VW see each
+document once. Several labels are learned one-vs-rest; if every training document has a label, each
+prediction has at least the best one. Learners without probabilities are uncertain where the lead of the
+best class, or the smallest margin of a label, is small. A document with several labels is right if all of
+them are. For the log loss, probabilities are at least a millionth. The seconds of peers include tf-idf.
+Learners called "train" are our models, run by `bayespa train`.
 """
 
 
 def name_of(record: dict[str, Any]) -> str:
-    """Return a learner with what its runs differ by: settings, a tag in place of a digest, a limit."""
+    """Return a learner with what distinguishes its runs: settings, a tag in place of a digest, a limit."""
     settings = ", ".join(f"{name}={value}" for name, value in record["settings"].items())
     tag = record["version"] if record["learner"] in OURS and record.get("tagged") else ""
     limit = f"{record['limit']} documents" if record["limit"] else ""
@@ -123,12 +125,12 @@ def differences(cells: Cells, corpora: list[str], ours: list[str], peers: list[s
                 gaps = ["" if x is None else f"{x - best[0]:+.4f}" for x in own]
                 lines.append([corpus, best[1], f"{best[0]:.4f}", *gaps])
         parts += ["", f"## {TITLES[measure]}: difference to the best peer", ""]
-        parts += markdown(["", "best peer", "has", *ours], lines)
+        parts += markdown(["", "best peer", "its value", *ours], lines)
     return parts
 
 
 def claims(cells: Cells, corpora: list[str], row: str, peers: list[str]) -> list[str]:
-    """Return what is to hold of a model of ours, and whether it does, on the corpora that it was run on."""
+    """Return the targets of a model of ours, and whether it meets them, on the corpora that it was run on."""
     own = [c for c in corpora if value(cells, c, row, "accuracy") is not None]
     classes = [c for c in own if c not in NUMBERS]
 
@@ -141,10 +143,10 @@ def claims(cells: Cells, corpora: list[str], row: str, peers: list[str]) -> list
         best, peer = (min if measure in LOWER else max)(theirs)
         good = mine <= best if measure in LOWER else mine >= best
         text = f"mean {measure} {mine:.4f}, best single peer {best:.4f} ({peer})"
-        return [f"- {'yes' if good else 'NO'}: {text}"]
+        return [f"- {'yes' if good else 'no'}: {text}"]
 
     def without(title: str, wrong: list[str]) -> str:
-        return f"- {'NO' if wrong else 'yes'}: {title}" + (f": not {', '.join(wrong)}" if wrong else "")
+        return f"- {'no' if wrong else 'yes'}: {title}" + (f": not {', '.join(wrong)}" if wrong else "")
 
     behind, unsure, numbers = [], [], []
     for corpus in own:
@@ -204,7 +206,7 @@ def streams(records: list[dict[str, Any]]) -> list[str]:
 
 
 def place(row: str) -> tuple[int, str]:
-    """Return by what learners are sorted."""
+    """Return the place of a learner among others."""
     return LEARNERS.index(row.split(" [")[0]), row
 
 
@@ -222,7 +224,8 @@ def page(records: list[dict[str, Any]], mode: str, order: str = "shuffled") -> s
     parts = [
         "# The suite",
         "",
-        f"Judged by {what}; training documents are {how}. {spread(cells)}",
+        f"Our models and other learners on many corpora, with {what}. Training documents are {how}.",
+        spread(cells),
         "",
         NOTES.rstrip(),
     ]
@@ -230,7 +233,7 @@ def page(records: list[dict[str, Any]], mode: str, order: str = "shuffled") -> s
         parts += table(cells, corpora, rows, measure)
     if ours and peers:
         parts += differences(cells, corpora, ours, peers)
-        parts += ["", "## What is to hold"]
+        parts += ["", "## Targets"]
         parts += [line for row in ours for line in claims(cells, corpora, row, peers)]
     parts += [*orders(single), *streams([r for r in records if r["stream"]])]
     skipped = sorted({(r["learner"], r["skipped"]) for r in records if "skipped" in r})
