@@ -136,10 +136,10 @@ class LabelOrder:
         distance = 0.0
         for counts in windows:
             n = counts.total()
-            distance += 0.5 * sum(abs(counts[code] / n - p) for code, p in share.items())
+            distance += 0.5 * math.fsum(abs(counts[code] / n - p) for code, p in share.items())
         distance /= len(windows)
-        chance = 0.5 * sum(_mean_deviation(total // len(windows), p) for p in share.values())
-        most = 1.0 - sum(p * p for p in share.values())
+        chance = 0.5 * math.fsum(_mean_deviation(total // len(windows), p) for p in share.values())
+        most = 1.0 - math.fsum(p * p for p in share.values())
         return (distance - chance) / (most - chance) if most > chance else 0.0
 
     def _between(self) -> float:

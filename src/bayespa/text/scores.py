@@ -93,7 +93,7 @@ class Scores:
             return {"MAE": absolute / self.n, "RMSE": math.sqrt(square / self.n), **r2}
         classes = self._true | self._given
         f1 = [_f1(self._hits[c], self._true[c], self._given[c]) for c in classes]
-        macro = sum(f1) / max(1, len(f1))
+        macro = math.fsum(f1) / max(1, len(f1))
         if self.target == "class":
             return {"accuracy": self._exact / self.n, "macro F1": macro}
         micro = _f1(self._hits.total(), self._true.total(), self._given.total())

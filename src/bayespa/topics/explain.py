@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -86,7 +87,7 @@ class Explanation:
         base = f"{self.base:.6g}" if self.probability is None else self.figure(self.base)
         parts = [f"{self._start()} {base}" if self.words else "no known word, so as every document"]
         if self.topics:
-            parts.append(f"topics {self.figure(sum(t.contribution for t in self.topics))}")
+            parts.append(f"topics {self.figure(math.fsum(t.contribution for t in self.topics))}")
         if self.beside:
             parts.append(f"words beside topics {self.figure(self.beside)}")
         decision = f"{self.decision:.6g}" if self.probability is None else self.figure(self.decision)

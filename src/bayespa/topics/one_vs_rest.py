@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,7 +97,7 @@ class OneVsRest:
             steps.append(part.propose(own, of_task, index, last))
         return TopicStep(
             Joint(**{str(task): step.statistics for task, step in enumerate(steps)}),
-            sum(step.objective for step in steps),
+            math.fsum(step.objective for step in steps),
             len(batch),
             self.n_iterations,
             margin=np.hstack([step.margin for step in steps]),

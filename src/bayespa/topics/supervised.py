@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -217,7 +218,7 @@ class SupervisedTransformer(TopicTransformer):
             tuple(sorted(topics, key=lambda t: -abs(t.contribution))),
             tuple(sorted(words, key=lambda w: -abs(w.contribution))),
             beside,
-            decision - sum(t.contribution for t in topics) - beside,
+            decision - math.fsum(t.contribution for t in topics) - beside,
             about.probability,
             about.runner_up,
             about.runner_up_probability,
