@@ -86,18 +86,17 @@ void aggressive(const nb::object& rows, const nb::object& targets, In<int64_t, 1
 }
 
 void gibbs_diagonal(const nb::object& rows, const nb::object& targets, double cost, const std::string& method,
-                    Out<double, 2> shift, Out<double, 2> precision, Out<double, 1> objective, double grid,
-                    int n_threads) {
+                    Out<double, 2> mean, Out<double, 2> variance, Out<double, 1> objective, int n_threads) {
   const RowsView x(rows);
   const TargetsView y(targets, x.rows);
   const TiltMethod tilt = method_of(method);
   const int64_t n_tasks = y.targets.n_tasks;
-  require_weights(shift, x, n_tasks);
-  require_weights(precision, x, n_tasks);
+  require_weights(mean, x, n_tasks);
+  require_weights(variance, x, n_tasks);
   require(static_cast<int64_t>(objective.shape(0)) == n_tasks, "objective must be (tasks,)");
   const LinearKernels& k = kernels().linear;
   over_tasks(n_tasks, n_threads, 4 * static_cast<size_t>(n_tasks), [&](TaskRange range, double* work) {
-    k.gibbs_diagonal(x.rows, y.targets, cost, tilt, grid, range, shift.data(), precision.data(), objective.data(), work);
+    k.gibbs_diagonal(x.rows, y.targets, cost, tilt, range, mean.data(), variance.data(), objective.data(), work);
   });
 }
 
@@ -158,8 +157,8 @@ void bayespa::bind_linear(nb::module_& m) {
   m.def("aggressive", &aggressive, "rows"_a, "targets"_a, array_arg("order"), "aggressiveness"_a, "squared"_a,
         "variance"_a, array_arg("weights"), "dual"_a.none(), "drift"_a.none(), "seen"_a, array_arg("loss"),
         array_arg("change"), "n_threads"_a = 1, "ledger"_a.none() = nb::none(), "turn"_a = 0);
-  m.def("gibbs_diagonal", &gibbs_diagonal, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("shift"),
-        array_arg("precision"), array_arg("objective"), "grid"_a = 0., "n_threads"_a = 1);
+  m.def("gibbs_diagonal", &gibbs_diagonal, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"),
+        array_arg("variance"), array_arg("objective"), "n_threads"_a = 1);
   m.def("gibbs_isotropic", &gibbs_isotropic, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"),
         array_arg("variance"), array_arg("objective"), "n_threads"_a = 1);
   m.def("gibbs_full", &gibbs_full, "rows"_a, "targets"_a, "cost"_a, "method"_a, array_arg("mean"),

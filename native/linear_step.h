@@ -47,11 +47,10 @@ struct LinearKernels {
                      bool squared, double variance, TaskRange tasks, double* weights, double* dual, double* drift,
                      int64_t seen, double* loss, double* change, double* work);
 
-  // [PA-3] [PA-4] with diagonal covariance: updates shift = precision * mean and precision, both (D + 1, T), row by
-  // row. `cost` is c. What changes is rounded to a multiple of `grid`, a power of two, or not at all if that is 0.
-  // Adds the -log normalisers to objective (T,). work: 4 T.
-  void (*gibbs_diagonal)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, double grid,
-                         TaskRange tasks, double* shift, double* precision, double* objective, double* work);
+  // [PA-3] [PA-4] with diagonal covariance: updates mean and variance, both (D + 1, T), row by row. `cost` is c. Adds
+  // the -log normalisers to objective (T,). work: 4 T.
+  void (*gibbs_diagonal)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
+                         double* mean, double* variance, double* objective, double* work);
   // The same with covariance variance[t] I; updates mean (D + 1, T) and variance (T,).
   void (*gibbs_isotropic)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
                           double* mean, double* variance, double* objective, double* work);

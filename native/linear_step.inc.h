@@ -1,3 +1,4 @@
+#include "lanes.h"
 #include "linear_step.h"
 #include "tilted.h"
 
@@ -10,27 +11,71 @@ inline double row_norm(const Rows& rows, int64_t i) {
   return norm;
 }
 
-// out[t] = sum_j x_ij weights[j, t]: vectors along the tasks, so the order of the sum is the same on every ISA.
+// Vectors along the tasks, whose sums over a row's features stay in registers. The order of each sum is the same.
+struct Eight {
+  static constexpr int64_t size = 8;
+  typedef double Values __attribute__((vector_size(64), aligned(8), may_alias));
+};
+struct Four {
+  static constexpr int64_t size = 4;
+  typedef double Values __attribute__((vector_size(32), aligned(8), may_alias));
+};
+struct One {
+  static constexpr int64_t size = 1;
+  typedef double Values;
+};
+
+// Copies, since references of templates lose the alignment.
+template <class Width>
+BAYESPA_INLINE typename Width::Values load(const double* x) {
+  typename Width::Values values;
+  __builtin_memcpy(&values, x, sizeof values);
+  return values;
+}
+template <class Values>
+BAYESPA_INLINE void store(const Values& values, double* x) {
+  __builtin_memcpy(x, &values, sizeof values);
+}
+
+// Calls use(width, t) for tasks t, t + 1, ... until every task had its turn.
+template <class Use>
+BAYESPA_INLINE void for_tasks(TaskRange tasks, Use&& use) {
+  int64_t t = tasks.first;
+  for (; t + 8 <= tasks.last; t += 8) use(Eight(), t);
+  for (; t + 4 <= tasks.last; t += 4) use(Four(), t);
+  for (; t < tasks.last; ++t) use(One(), t);
+}
+
+// Calls use(x, place) for the features of row i, the bias last, whose tasks lie from `place` on.
+template <class Use>
+BAYESPA_INLINE void for_features(const Rows& rows, int64_t i, int64_t n_tasks, Use&& use) {
+  for (int64_t j = rows.indptr[i]; j < rows.indptr[i + 1]; ++j) use(rows.values[j], rows.indices[j] * n_tasks);
+  use(rows.bias, rows.n_columns * n_tasks);
+}
+
+// out[t] = sum_j x_ij weights[j, t]
 inline void project(const Rows& rows, int64_t i, const double* weights, int64_t n_tasks, TaskRange tasks, double* out) {
-  const double* bias = weights + rows.n_columns * n_tasks;
-  for (int64_t t = tasks.first; t < tasks.last; ++t) out[t] = rows.bias * bias[t];
-  for (int64_t j = rows.indptr[i]; j < rows.indptr[i + 1]; ++j) {
-    const double x = rows.values[j];
-    const double* w = weights + rows.indices[j] * n_tasks;
-    for (int64_t t = tasks.first; t < tasks.last; ++t) out[t] += x * w[t];
-  }
+  for_tasks(tasks, [&](auto width, int64_t t) {
+    using Width = decltype(width);
+    typename Width::Values sum = rows.bias * load<Width>(weights + rows.n_columns * n_tasks + t);
+    for (int64_t j = rows.indptr[i]; j < rows.indptr[i + 1]; ++j) {
+      sum += rows.values[j] * load<Width>(weights + rows.indices[j] * n_tasks + t);
+    }
+    store(sum, out + t);
+  });
 }
 
 // weights[j, t] += x_ij step[t]
 inline void deposit(const Rows& rows, int64_t i, const double* step, double scale, int64_t n_tasks, TaskRange tasks,
                     double* weights) {
-  double* bias = weights + rows.n_columns * n_tasks;
-  for (int64_t t = tasks.first; t < tasks.last; ++t) bias[t] += scale * rows.bias * step[t];
-  for (int64_t j = rows.indptr[i]; j < rows.indptr[i + 1]; ++j) {
-    const double x = scale * rows.values[j];
-    double* w = weights + rows.indices[j] * n_tasks;
-    for (int64_t t = tasks.first; t < tasks.last; ++t) w[t] += x * step[t];
-  }
+  for_tasks(tasks, [&](auto width, int64_t t) {
+    using Width = decltype(width);
+    const typename Width::Values own = load<Width>(step + t);
+    for_features(rows, i, n_tasks, [&](double x, int64_t place) {
+      double* w = weights + place + t;
+      store(load<Width>(w) + scale * x * own, w);
+    });
+  });
 }
 
 // The wish of task t on row i: `sign` f should lie in [lower, upper], at this cost.
@@ -105,47 +150,40 @@ inline Tilt tilt_wish(const Wish& w, double f, double s, double cost, TiltMethod
   return tilt;
 }
 
-void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltMethod method, double grid,
-                    TaskRange tasks, double* shift, double* precision, double* objective, double* work) {
+void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
+                    double* mean, double* variance, double* objective, double* work) {
   const int64_t n_tasks = targets.n_tasks;
-  const double whole = 0x1.8p52 * grid;  // (x + whole) - whole is the nearest multiple of the grid
   double *f = work, *s = work + n_tasks, *gain = work + 2 * n_tasks, *shrink = work + 3 * n_tasks;
   for (int64_t i = 0; i < rows.n; ++i) {
-    const int64_t first = rows.indptr[i], last = rows.indptr[i + 1];
-    for (int64_t t = tasks.first; t < tasks.last; ++t) f[t] = s[t] = 0;
-    for (int64_t j = first; j <= last; ++j) {  // the last one is the bias
-      const double x = j < last ? rows.values[j] : rows.bias;
-      const int64_t row = (j < last ? rows.indices[j] : rows.n_columns) * n_tasks;
-      const double *h = shift + row, *p = precision + row;
-      for (int64_t t = tasks.first; t < tasks.last; ++t) {
-        const double scaled = x / p[t];
-        f[t] += scaled * h[t];
-        s[t] += scaled * x;
-      }
-    }
-    bool moved = false;
+    for_tasks(tasks, [&](auto width, int64_t t) {
+      using Width = decltype(width);
+      typename Width::Values margin = {}, spread = {};
+      for_features(rows, i, n_tasks, [&](double x, int64_t place) {
+        margin += x * load<Width>(mean + place + t);
+        spread += x * x * load<Width>(variance + place + t);
+      });
+      store(margin, f + t);
+      store(spread, s + t);
+    });
     for (int64_t t = tasks.first; t < tasks.last; ++t) {
       const Tilt tilt = tilt_wish(wish(targets, i, t), f[t], s[t], cost, method);
       objective[t] -= tilt.log_mass;
       gain[t] = tilt.gain;
       shrink[t] = s[t] > 0 ? (tilt.ratio - 1) / s[t] : 0;
-      moved |= gain[t] != 0 || shrink[t] != 0;
     }
-    if (!moved) continue;
-    for (int64_t j = first; j <= last; ++j) {
-      const double x = j < last ? rows.values[j] : rows.bias;
-      if (x == 0) continue;  // no intercept
-      const int64_t row = (j < last ? rows.indices[j] : rows.n_columns) * n_tasks;
-      double *h = shift + row, *p = precision + row;
-      for (int64_t t = tasks.first; t < tasks.last; ++t) {
-        const double variance = 1 / p[t], pull = variance * x;
-        const double mean = h[t] * variance + pull * gain[t];           // [PA-3] mu'
-        const double after = 1 / (variance + pull * pull * shrink[t]);  // [PA-3] the diagonal of Sigma', inverted
-        const bool passive = gain[t] == 0 && shrink[t] == 0;
-        p[t] = passive ? p[t] : (after + whole) - whole;
-        h[t] = passive ? h[t] : (mean * after + whole) - whole;
-      }
-    }
+    for_tasks(tasks, [&](auto width, int64_t t) {
+      using Width = decltype(width);
+      const typename Width::Values own_gain = load<Width>(gain + t), own_shrink = load<Width>(shrink + t);
+      bool moved = false;
+      for (int64_t k = t; k < t + Width::size; ++k) moved |= gain[k] != 0 || shrink[k] != 0;
+      if (!moved) return;
+      for_features(rows, i, n_tasks, [&](double x, int64_t place) {
+        double *m = mean + place + t, *v = variance + place + t;
+        const typename Width::Values before = load<Width>(v), pull = before * x;
+        store(load<Width>(m) + pull * own_gain, m);       // [PA-3] mu'
+        store(before + pull * pull * own_shrink, v);  // [PA-3] the diagonal of Sigma'
+      });
+    });
   }
 }
 

@@ -30,8 +30,10 @@ struct WordsKernels {
   // out becomes the rows [first, last), or what they lack of it.
   void (*take)(const WordRows& rows, int64_t first, int64_t last, double* out);
   void (*take_from)(const WordRows& rows, int64_t first, int64_t last, double* out);
-  // a[i] /= b[i]
-  void (*divide)(int64_t n, const double* b, double* a);
+  // Natural parameters become moments: the precision a variance, the shift a mean.
+  void (*moments)(int64_t n, double* shift, double* precision);
+  // And back, rounded to multiples of `grid`, a power of two.
+  void (*natural)(int64_t n, double grid, double* mean, double* variance);
 };
 
 }  // namespace bayespa

@@ -52,11 +52,24 @@ void word_take_from(const WordRows& rows, int64_t first, int64_t last, double* o
   else for_entries(rows, first, last, [=](int64_t at, double now) { out[at] -= now - taught[at]; });
 }
 
-void word_divide(int64_t n, const double* b, double* a) {
-  for (int64_t i = 0; i < n; ++i) a[i] /= b[i];
+void word_moments(int64_t n, double* shift, double* precision) {
+  for (int64_t i = 0; i < n; ++i) {
+    shift[i] /= precision[i];
+    precision[i] = 1 / precision[i];
+  }
 }
 
-constexpr WordsKernels words_kernels = {word_rarity, word_features, word_take, word_take_from, word_divide};
+void word_natural(int64_t n, double grid, double* mean, double* variance) {
+  const double whole = 0x1.8p52 * grid;  // (x + whole) - whole is the nearest multiple of the grid
+  for (int64_t i = 0; i < n; ++i) {
+    const double precision = 1 / variance[i];
+    mean[i] = (mean[i] * precision + whole) - whole;
+    variance[i] = (precision + whole) - whole;
+  }
+}
+
+constexpr WordsKernels words_kernels = {word_rarity, word_features, word_take, word_take_from, word_moments,
+                                        word_natural};
 
 }  // namespace
 }  // namespace bayespa

@@ -17,19 +17,19 @@ void learn_words(const Kernels& kernels, const Rows& rows, const Targets& target
     kernels.words.take(shift, first, last, learned.shift);
     kernels.words.take(precision, first, last, learned.precision);
     const int64_t begin = first * n_tasks, end = last * n_tasks;
-    kernels.words.divide(end - begin, learned.precision + begin, learned.shift + begin);
+    kernels.words.moments(end - begin, learned.shift + begin, learned.precision + begin);
   });
   parallel_blocks(rows.n, n_threads, [&](int64_t first, int64_t last) {
     kernels.linear.decide(rows, learned.shift, n_tasks, first, last, learned.guess);
   });
-  parallel_blocks(n_words, n_threads,
-                  [&](int64_t first, int64_t last) { kernels.words.take(shift, first, last, learned.shift); });
   parallel_blocks(n_tasks, n_threads, [&](int64_t first, int64_t last) {
     std::vector<double> work(4 * n_tasks);
-    kernels.linear.gibbs_diagonal(rows, targets, cost, method, grid, {first, last}, learned.shift, learned.precision,
+    kernels.linear.gibbs_diagonal(rows, targets, cost, method, {first, last}, learned.shift, learned.precision,
                                   learned.loss, work.data());
   });
   parallel_blocks(n_words, n_threads, [&](int64_t first, int64_t last) {
+    const int64_t begin = first * n_tasks, end = last * n_tasks;
+    kernels.words.natural(end - begin, grid, learned.shift + begin, learned.precision + begin);
     kernels.words.take_from(shift, first, last, learned.shift);
     kernels.words.take_from(precision, first, last, learned.precision);
   });
@@ -43,7 +43,7 @@ void decide_by_words(const Kernels& kernels, const Rows& rows, const WordTables&
     kernels.words.take({tables.places, n_tasks, tables.shift, nullptr}, first, last, mean.data());
     kernels.words.take({tables.places, n_tasks, tables.precision, nullptr}, first, last, precision.data());
     const int64_t begin = first * n_tasks, end = last * n_tasks;
-    kernels.words.divide(end - begin, precision.data() + begin, mean.data() + begin);
+    kernels.words.moments(end - begin, mean.data() + begin, precision.data() + begin);
   });
   parallel_blocks(rows.n, n_threads, [&](int64_t first, int64_t last) {
     kernels.linear.decide(rows, mean.data(), n_tasks, first, last, margin);

@@ -187,10 +187,9 @@ def gibbs_diagonal(
     targets: _Targets,
     cost: float,
     method: str,
-    shift: NDArray[np.float64],
-    precision: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
     objective: NDArray[np.float64],
-    grid: float = 0.0,
     n_threads: int = 1,
 ) -> None: ...
 def gibbs_isotropic(

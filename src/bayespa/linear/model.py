@@ -63,20 +63,16 @@ class LinearModel:
         return Gaussian(shift, np.zeros_like(shift)), objective
 
     def _diagonal(self, posterior: Gaussian, batch: Examples) -> tuple[Gaussian, float]:
-        before = posterior.shift, posterior.precision
-        shift, precision = (array.T.copy() for array in before)
+        known = posterior.moments()
+        mean, variance = (array.T.copy() for array in known)
         objective = np.zeros(batch.targets.n_tasks)
         _native.gibbs_diagonal(
-            batch.rows,
-            batch.targets,
-            self.cost,
-            self.method,
-            shift,
-            precision,
-            objective,
-            n_threads=self.n_threads,
+            batch.rows, batch.targets, self.cost, self.method, mean, variance, objective, self.n_threads
         )
-        return Gaussian(shift.T - before[0], precision.T - before[1]), float(objective.sum())
+        precision = 1.0 / variance.T
+        moved = (known[0] != mean.T) | (known[1] != variance.T)  # what is the same adds nothing, to the bit
+        shift = np.where(moved, mean.T * precision - posterior.shift, 0.0)
+        return Gaussian(shift, np.where(moved, precision - posterior.precision, 0.0)), float(objective.sum())
 
     def _isotropic(self, posterior: Gaussian, batch: Examples) -> tuple[Gaussian, float]:
         mean, variance = posterior.new_moments()

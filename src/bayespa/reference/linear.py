@@ -147,37 +147,25 @@ def gibbs_diagonal(
     targets: Wanted | Zones,
     cost: float,
     method: str,
-    shift: Floats,
-    precision: Floats,
+    mean: Floats,
+    variance: Floats,
     objective: Floats,
-    grid: float = 0.0,
 ) -> None:
-    """Update P μ and P, both (D + 1, T), row by row; round them to multiples of `grid`. [PA-3] [PA-4]."""
+    """Update μ and the diagonal of Σ, both (D + 1, T), row by row. [PA-3] [PA-4]."""
     for i in range(rows.n):
         f, s, gain, shrink = np.zeros((4, targets.n_tasks))
         for column, x in entries_and_bias(rows, i):
-            scaled = x / precision[column]
-            f += scaled * shift[column]
-            s += scaled * x
+            f += x * mean[column]
+            s += x * x * variance[column]
         for t in range(targets.n_tasks):
             tilted = tilt_wish(wish(targets, i, t), float(f[t]), float(s[t]), cost, method)
             objective[t] -= tilted.log_mass
             gain[t] = tilted.gain
             shrink[t] = (tilted.ratio - 1) / s[t] if s[t] > 0 else 0.0
-        active = (gain != 0) | (shrink != 0)
         for column, x in entries_and_bias(rows, i):
-            if x == 0:
-                continue
-            variance = 1 / precision[column]
-            pull = variance * x
-            mean = shift[column] * variance + pull * gain  # [PA-3] μ′
-            after = 1 / (variance + pull * pull * shrink)  # [PA-3] the diagonal of Σ′, inverted
-            precision[column, active] = _rounded(after, grid)[active]
-            shift[column, active] = _rounded(mean * after, grid)[active]
-
-
-def _rounded(values: Floats, grid: float) -> Floats:
-    return np.rint(values / grid) * grid if grid else values
+            pull = variance[column] * x
+            mean[column] += pull * gain  # [PA-3] μ′
+            variance[column] += pull * pull * shrink  # [PA-3] the diagonal of Σ′
 
 
 def gibbs_isotropic(

@@ -48,10 +48,17 @@ def learn_words(
     if taught is not None:
         known = [now - old for now, old in zip(known, taught, strict=True)]
     guess, loss = np.empty((rows.n, zones.n_tasks)), np.zeros(zones.n_tasks)
-    linear.decide(rows, known[0] / known[1], guess)
-    shift, precision = known[0].copy(), known[1].copy()
-    linear.gibbs_diagonal(rows, zones, cost, "squared", shift, precision, loss, grid)
-    return WordsLearned(guess, shift - known[0], precision - known[1], loss)
+    mean, variance = known[0] / known[1], 1.0 / known[1]
+    linear.decide(rows, mean, guess)
+    linear.gibbs_diagonal(rows, zones, cost, "squared", mean, variance, loss)
+    precision = 1.0 / variance
+    shift = _rounded(mean * precision, grid) - known[0]
+    return WordsLearned(guess, shift, _rounded(precision, grid) - known[1], loss)
+
+
+def _rounded(values: Floats, grid: float) -> Floats:
+    """Return the nearest multiples of `grid`, a power of two."""
+    return np.asarray(np.rint(values / grid) * grid)
 
 
 def decide_by_words(rows: Rows, tables: WordTables, n_threads: int = 1) -> Floats:
