@@ -33,7 +33,7 @@ class Corpus:
 
     counts: sparse.csr_matrix  # (n, W), int32
     weights: NDArray[np.float64]  # (n,), powers of two
-    topical: sparse.csr_matrix | None = None  # the words that topics use, if not all
+    topical: NDArray[np.bool_] | None = None  # (W,), the columns that topics use, if not all
     runs: NDArray[np.bool_] | None = None  # (W,), the columns of runs of several words, if there may be any
 
     @classmethod
@@ -86,14 +86,20 @@ class Corpus:
 
     def with_roles(self, features: Features) -> Corpus:
         """Return the same documents, whose columns (W,) have roles."""
-        columns, runs = features.topical, features.runs
-        if columns is None or columns.all():
-            return self if runs is None else Corpus(self.counts, self.weights, None, runs)
+        topical = features.topical
+        if topical is not None and topical.all():
+            topical = None
+        return Corpus(self.counts, self.weights, topical, features.runs)
+
+    @property
+    def topical_counts(self) -> sparse.csr_matrix:
+        """The counts of the words that topics use."""
         counts = self.counts
-        kept = columns[counts.indices]
+        if self.topical is None:
+            return counts
+        kept = self.topical[counts.indices]
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[counts.indptr]
-        topical = sparse.csr_matrix((counts.data[kept], counts.indices[kept], indptr), counts.shape)
-        return Corpus(counts, self.weights, topical, runs)
+        return sparse.csr_matrix((counts.data[kept], counts.indices[kept], indptr), counts.shape)
 
     def ids(self) -> NDArray[np.uint32]:
         """Return a number for each document that depends only on its words and counts.
@@ -120,14 +126,14 @@ class Corpus:
     ) -> Batch:
         """Return some documents as a mini-batch, with labels (rows, T) and addresses of random numbers."""
         labels = np.empty((len(rows), 0), np.float32) if labels is None else labels
-        own = None if self.topical is None else Documents.from_csr(self.topical, rows, ids)
         documents = Documents.from_csr(self.counts, rows, ids)
+        own = None if self.topical is None else documents.only(self.topical[documents.vocabulary])
         runs = None if self.runs is None else self.runs[documents.vocabulary]
         return Batch(documents, self.weights[rows], labels, own, self.counts.shape[1], runs)
 
     def halves(self) -> tuple[Corpus, Corpus]:
         """Return the tokens at even positions of every document, and those at odd positions."""
-        counts = self.counts if self.topical is None else self.topical
+        counts = self.topical_counts
         data = counts.data.astype(np.int64)
         ends = np.cumsum(data)
         start = np.concatenate([np.zeros(1, np.int64), ends])[counts.indptr[:-1]]
