@@ -1,5 +1,6 @@
 """Mini-batches under way at once: the same bits whoever computes them, and what a lag means exactly."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from bayespa.corpus import Document
 from bayespa.datasets import make_topic_corpus
 from bayespa.learning import HERE, Done, State, Step, lag_of, level, rounds
 from bayespa.posteriors import Dirichlet, Joint
+from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.stream import learn_stream
 from bayespa.topics.regressor import Numbers
 from bayespa.topics.topic_sums import TopicStatistics
@@ -229,3 +231,29 @@ def test_neither_checkpoints_nor_a_clock_decide_what_is_learned():
 def test_a_lag_is_a_number(lag):
     with pytest.raises(ValueError, match="lag is"):
         MedLDAClassifier(lag=lag).fit(CORPUS.data, CORPUS.target)
+
+
+def test_an_interrupt_ends_where_the_run_can_go_on_to_the_same_bits(tmp_path):
+    """It goes on until nothing is under way; a second signal ends it sooner."""
+    whole = learned(new("medlda"), "class")
+
+    def run(model, signals):
+        interrupts = Interrupts()
+        for now in learn_stream(model, texts("class"), interrupts):
+            for _ in range(signals if now.documents == 240 else 0):
+                interrupts._handle(signal.SIGINT, None)
+
+    def interrupted(signals):
+        model = new("medlda")
+        with pytest.raises(Interrupted):
+            run(model, signals)
+        return model
+
+    model, path = interrupted(1), tmp_path / "model.bayespa"
+    assert level(8, model.version)
+    assert 10 < model.version == 16
+    bayespa.save(model, path)
+    resumed = learned(bayespa.load(path), "class")
+    assert facts(resumed.estimator) == facts(whole.estimator)
+    assert resumed.run == whole.run
+    assert 10 < interrupted(2).version < 16

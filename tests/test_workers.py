@@ -18,6 +18,7 @@ import pytest
 from tests.test_lag import SMALL, learned, new, soon, texts  # noqa: F401  # soon: for all tests
 
 import bayespa
+from bayespa import workers as workers_module
 from bayespa.corpus import Document
 from bayespa.learning import HERE
 from bayespa.text.stream import learn_stream
@@ -186,6 +187,7 @@ def short(monkeypatch):
     """Return a folder for temporary files, of a short name: Ray has sockets in it."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
         yield folder
 
 
@@ -235,3 +237,19 @@ def test_workers_are_asked_for_in_one_way():
     with pytest.raises(ValueError, match="give n"):
         Workers(2, address="auto")
     assert HERE.submit(abs, -3).result() == 3
+
+
+def test_the_folder_of_a_driver_that_was_killed_is_removed_by_the_next(short):
+    used, lock = workers_module._new_folder()
+    for name in ("left", "new"):
+        Path(short, f"{workers_module.FOLDER}{name}").mkdir()
+    for path in (used, f"{short}/{workers_module.FOLDER}left"):
+        os.utime(path, (0, 0))
+    made, other = workers_module._new_folder()
+    assert {path.name for path in Path(short).iterdir()} == {
+        Path(used).name,
+        f"{workers_module.FOLDER}new",
+        Path(made).name,
+    }
+    os.close(lock)
+    os.close(other)

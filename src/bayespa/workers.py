@@ -6,6 +6,7 @@ added once, in its turn. The result does not depend on this.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
@@ -13,7 +14,9 @@ import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayespa import _native
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 RETRIES = 10  # of a call whose worker was lost, so that a call that always kills its worker ends
+FOLDER = "bayespa-ray-"  # how the names of the folders begin in which Ray works on this machine
 AHEAD = 2  # calls of `map` per worker that are in progress, or whose results wait
 
 
@@ -49,15 +53,15 @@ class Workers:
         if (n is None) == (address is None):
             raise ValueError("give n, to start workers on this machine, or the address of a cluster")
         self._ray = _imported()
-        self._folder: str | None = None
+        self._folder: tuple[str, int] | None = None
         self.calls: Counter[str] = Counter()  # calls of each worker
         self.busy: Counter[str] = Counter()  # seconds of computation of each worker
         options = {"logging_level": "error", "log_to_driver": False, **options}
         if address is None:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # do not send usage reports
             os.environ.setdefault("RAY_worker_niceness", "0")  # else workers have a low priority
-            self._folder = tempfile.mkdtemp(prefix="bayespa-ray-")
-            options = {"num_cpus": n, "include_dashboard": False, "_temp_dir": self._folder, **options}
+            self._folder = _new_folder()
+            options = {"num_cpus": n, "include_dashboard": False, "_temp_dir": self._folder[0], **options}
         self._ray.init(address=address or "local", **options)  # another Ray of this machine is not ours
         self._call = self._ray.remote(max_retries=RETRIES)(_timed)
 
@@ -97,7 +101,10 @@ class Workers:
         """Stop the workers of this machine, or leave the cluster."""
         self._ray.shutdown()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            path, lock = self._folder
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
+            self._folder = None
 
     def __enter__(self) -> Self:
         return self
@@ -126,6 +133,29 @@ class _Call:
         workers.calls[worker] += 1
         workers.busy[worker] += seconds
         return value
+
+
+def _new_folder() -> tuple[str, int]:
+    """Make a folder, locked by an open file while this process lives; remove those of killed processes."""
+    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        with suppress(OSError):  # it is in use, or somebody else's, or gone
+            if time.time() - path.stat().st_mtime > 60.0:  # a new one may not be locked yet
+                lock = _lock(path)
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+    made = tempfile.mkdtemp(prefix=FOLDER)
+    return made, _lock(made)
+
+
+def _lock(folder: str | Path) -> int:
+    """Return an open file that locks a folder; raise BlockingIOError if it is locked."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file
 
 
 def _timed(call: tuple[Callable[..., Any], tuple[Any, ...]]) -> tuple[Any, str, float]:

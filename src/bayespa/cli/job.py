@@ -25,6 +25,11 @@ from bayespa.text.model import TextModel
 from bayespa.text.saving import load_text_model
 from bayespa.text.stream import StreamRun, learn_stream
 
+GOES_ON = (
+    "interrupted; learning goes on to the next place from which --resume leads to the same model, at most "
+    "16 mini-batches for each that is in progress; another signal ends it sooner"
+)
+
 
 def require_output(path: Path, inputs: tuple[str, ...]) -> None:
     """Raise an error unless a model can be written to `path`, and `path` is not an input."""
@@ -120,7 +125,7 @@ class Job:
             self._watched(documents),
             interrupts,
             batch_size=batch_size,
-            ahead=all(os.path.isfile(source.path) for source in expand(inputs)),
+            ahead=all(source.remote or os.path.isfile(source.path) for source in expand(inputs)),
             keep_rest=keep_rest,
             checkpoint=self._save,
             every=self._every,
@@ -133,8 +138,13 @@ class Job:
         )
         with interrupts.held():
             try:
+                told = False
                 for run in stream:
                     line.show(run)
+                    if interrupts.pending and model.lag > 1 and not told:
+                        line.clear()
+                        click.echo(GOES_ON, err=True)
+                        told = True
             except BaseException as reason:  # whatever ends the run, save what it learned
                 line.clear()
                 self._ended(run, reason)

@@ -78,11 +78,9 @@ class Documents:
 
     def only(self, kept: NDArray[np.bool_]) -> Documents:
         """Return the same documents with only some words of the vocabulary, (n_words,)."""
-        own, number = kept[self.words], np.cumsum(kept, dtype=np.int32) - np.int32(1)
-        ends = np.zeros(len(own) + 1, np.int64)
-        np.cumsum(own, out=ends[1:])
-        words = number[self.words[own]]
-        return Documents(ends[self.indptr], words, self.counts[own], self.ids, self.vocabulary[kept])
+        places, number = np.flatnonzero(kept[self.words]), np.cumsum(kept, dtype=np.int32) - np.int32(1)
+        indptr, words = np.searchsorted(places, self.indptr), number[self.words[places]]
+        return Documents(indptr, words, self.counts[places], self.ids, self.vocabulary[kept])
 
     def slice(self, first: int, last: int) -> Documents:
         """Return the documents from `first` up to, not including, `last`, over the same vocabulary."""

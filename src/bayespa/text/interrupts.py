@@ -31,9 +31,11 @@ class Interrupts:
     def __init__(self) -> None:
         self._waiting = False
         self._pending: int | None = None
+        self._insisted = False
         self._ended = threading.Event()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._insisted = self.pending
         self._pending = number
         if self._waiting:
             raise Interrupted(number)
@@ -101,6 +103,11 @@ class Interrupts:
     def pending(self) -> bool:
         """Whether a signal has come."""
         return self._pending is not None
+
+    @property
+    def insisted(self) -> bool:
+        """Whether a second signal has come."""
+        return self._insisted
 
     def check(self) -> None:
         """Raise `Interrupted` if a signal has come."""

@@ -105,7 +105,9 @@ def learn_stream(
         If it has a run (``model.run``), the documents of that run are skipped.
     documents : iterable of Document
     interrupts : Interrupts, optional
-        Its signals are handled between mini-batches; by default signals act as usual.
+        Its signals are handled between mini-batches; by default signals act as usual. With a lag, the first
+        one ends the run where no step is in progress, so that it can be resumed to the same bits; the second
+        ends it after the steps in progress.
     batch_size : int, optional
         Size of a mini-batch; by default the model's.
     ahead : bool
@@ -164,12 +166,16 @@ def learn_stream(
     size = batch_size or model.batch_size
     first = size if model.fitted else max(size, model.first_batch_size)
     sizes = chain([first], repeat(size))
-    if ahead:
-        batches = _ahead(model, stream, sizes, interrupts, counter)
-    else:
-        batches = _wait(model, stream, sizes, interrupts, keep_rest)
     since, saved = 0, time.monotonic()
     flight, waiting = Flight[Any](workers, lag), deque[tuple[list[Document], Launched]]()
+
+    def ended() -> bool:
+        return interrupts.pending and (not waiting or interrupts.insisted)
+
+    if ahead:
+        batches = _ahead(model, stream, sizes, ended, counter)
+    else:
+        batches = _wait(model, stream, sizes, interrupts, keep_rest)
 
     def save() -> None:
         nonlocal since, saved
@@ -307,7 +313,7 @@ def _ahead(
     model: TextModel,
     stream: Iterator[Document],
     sizes: Iterator[int],
-    interrupts: Interrupts,
+    interrupted: Callable[[], bool],
     counter: object,
 ) -> Generator[Batch, None, None]:
     """Read mini-batches in a thread while others are learned; an interrupt ends them.
@@ -335,7 +341,7 @@ def _ahead(
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
     try:
-        while not interrupts.pending:
+        while not interrupted():
             try:
                 batch = batches.get(timeout=0.1)
             except queue.Empty:
