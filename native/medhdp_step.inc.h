@@ -216,11 +216,12 @@ bool attach(const MedhdpStep& step, const MedhdpSweep& sweep, const MedhdpShard&
 
 template <bool First, class Label>
 void walk_as(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain,
-             const Label& label) {
-  HdpWalk<First, Label, kAny>(step, sweep, shard, chain, label).run(0);
+             const Label& label, int from = 0) {
+  HdpWalk<First, Label, kAny>(step, sweep, shard, chain, label).run(from);
 }
 
-void walk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain) {
+// The tokens of a document; those before `from` were walked in turns with another shard, without labels.
+void walk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, const MedldaChain& chain, int from) {
   const MedldaModel& model = step.labels.model;
   if (sweep.first) {
     walk_as<true, NoLabel>(step, sweep, shard, chain, {model, chain});
@@ -228,7 +229,7 @@ void walk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, 
     attach_tilt(step.labels, chain);
     walk_as<false, TiltedLabel>(step, sweep, shard, chain, {model, chain});
   } else if (sweep.phase == 0 || !attach(step, sweep, shard, chain)) {
-    walk_as<false, NoLabel>(step, sweep, shard, chain, {model, chain});
+    walk_as<false, NoLabel>(step, sweep, shard, chain, {model, chain}, from);
   } else if (model.sampler == MedldaSampler::augmented) {
     walk_as<false, PooledLabel<true>>(step, sweep, shard, chain, {step, shard, chain});
   } else {
@@ -236,33 +237,34 @@ void walk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, 
   }
 }
 
-// A token waits for the one before it in its shard, so two shards take turns.
+// A token waits for the one before it in its shard, so two shards take turns: from tokens at[0] and at[1] of their
+// documents until one of these ends, or a new topic needs more rows.
 template <int Rows>
-void walk_both(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains) {
+void walk_both(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains,
+               int* at) {
   using Free = HdpWalk<false, NoLabel, Rows>;
   const MedldaModel& model = step.labels.model;
   Free a(step, sweep, *shards[0], *chains[0], {model, *chains[0]}), b(step, sweep, *shards[1], *chains[1], {model, *chains[1]});
-  int i = 0;
-  while (i < a.length() && i < b.length() && !a.has_grown() && !b.has_grown()) {
-    const Lanes of_a = a.weigh(i), of_b = b.weigh(i);
-    const uint32_t j = a.choose(i, of_a), k = b.choose(i, of_b);
+  int i = at[0], l = at[1];
+  for (; i < a.length() && l < b.length() && !a.has_grown() && !b.has_grown(); ++i, ++l) {
+    const Lanes of_a = a.weigh(i), of_b = b.weigh(l);
+    const uint32_t j = a.choose(i, of_a), k = b.choose(l, of_b);
     a.put(i, j);
-    b.put(i, k);
-    ++i;
+    b.put(l, k);
   }
-  for (int c = 0; c < 2; ++c) {
-    HdpWalk<false, NoLabel, kAny>(step, sweep, *shards[c], *chains[c], {model, *chains[c]}).run(i);
-  }
+  at[0] = i;
+  at[1] = l;
 }
 
 template <int Rows = 1>
-void walk_both_rows(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains) {
+void walk_both_rows(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards,
+                    MedldaChain* const* chains, int* at) {
   if constexpr (Rows > kFewRows) {
-    walk_both<kAny>(step, sweep, shards, chains);
+    walk_both<kAny>(step, sweep, shards, chains, at);
   } else if (shards[0]->width == Rows * kLanes && shards[1]->width == Rows * kLanes) {
-    walk_both<Rows>(step, sweep, shards, chains);
+    walk_both<Rows>(step, sweep, shards, chains, at);
   } else {
-    walk_both_rows<Rows + 1>(step, sweep, shards, chains);
+    walk_both_rows<Rows + 1>(step, sweep, shards, chains, at);
   }
 }
 
@@ -309,20 +311,23 @@ void end(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, c
 
 void medhdp_sweep(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains,
                   int n) {
-  const bool free = sweep.phase == 0 && !sweep.first;
-  for (bool more = true; more;) {
-    bool has[2] = {false, false};
-    for (int c = 0; c < n; ++c) has[c] = start(step, sweep, *shards[c], *chains[c]);
-    if (free && has[0] && has[1]) {
-      walk_both_rows(step, sweep, shards, chains);
-    } else {
-      for (int c = 0; c < n; ++c)
-        if (has[c]) walk(step, sweep, *shards[c], *chains[c]);
+  int at[2] = {0, 0};
+  bool has[2] = {false, false};
+  for (int c = 0; c < n; ++c) has[c] = start(step, sweep, *shards[c], *chains[c]);
+  while (sweep.phase == 0 && !sweep.first && has[0] && has[1]) {
+    walk_both_rows(step, sweep, shards, chains, at);
+    for (int c = 0; c < 2; ++c) {
+      if (at[c] < chains[c]->n) continue;
+      end(step, sweep, *shards[c], *chains[c]);
+      has[c] = start(step, sweep, *shards[c], *chains[c]);
+      at[c] = 0;
     }
-    for (int c = 0; c < n; ++c)
-      if (has[c]) end(step, sweep, *shards[c], *chains[c]);
-    more = has[0] || has[1];
   }
+  for (int c = 0; c < n; ++c)
+    for (; has[c]; has[c] = start(step, sweep, *shards[c], *chains[c]), at[c] = 0) {
+      walk(step, sweep, *shards[c], *chains[c], at[c]);
+      end(step, sweep, *shards[c], *chains[c]);
+    }
 }
 
 // [HDP-4]
