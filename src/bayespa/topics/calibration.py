@@ -32,6 +32,7 @@ _LOG_BETWEEN: Floats = log((TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * _BE
 POWERS = (1, 2, 4)
 NOISES: Floats = np.array([0.0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64]) / 128.0
 UNLIKELY = 2.0**20  # log weight against what a model of an earlier version did not know
+TOGETHER = 32  # likelihoods whose product a single logarithm takes: noise keeps it above 0
 FARTHEST, WIDTH = 2.0, 2.0**-5  # margins beyond it count as it; the width of a bin
 BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each bin begins
 RARITY = 0.3  # with many classes, one that n documents have counts as if n^0.3 times fewer had it
@@ -107,25 +108,30 @@ def evidence(margin: Floats, labels: NDArray[np.float32], kind: Kind) -> Floats:
 def _of_shares(margin: Floats, labels: NDArray[np.float32]) -> Floats:
     """Return the evidence of documents that have one of T classes."""
     known = ~np.isnan(labels).any(axis=1)
-    x = 2.0 * margin[known] / TEMPERATURES[:, None, None]
-    top = x.max(axis=2, initial=-np.inf, keepdims=True)
-    x += np.maximum(-30.0 - top, 0.0)  # far below 0 sigmoids are exp, and shares the same of all that is so
+    twice, temperatures = np.ascontiguousarray(2.0 * margin[known].T), TEMPERATURES[:, None]
+    top = twice.max(axis=0) / temperatures
+    lift = np.maximum(-30.0 - top, 0.0)  # far below 0 sigmoids are exp, and shares the same of all that is so
     np.maximum(top, -30.0, out=top)
-    right = np.take_along_axis(x, labels[known].argmax(axis=1)[None, :, None], axis=2)
+    right = twice[labels[known].argmax(axis=1), np.arange(twice.shape[1])] / temperatures + lift
     right = log_sigmoid(right) - log_sigmoid(top)
-    shares = (1.0 + exp(-top)) / (1.0 + exp(-np.maximum(x, -700.0)))
+    shares = -twice / temperatures[:, None]  # minus margins first; in one array, which takes most of the time
+    shares -= lift[:, None]
+    shares = exp(np.minimum(shares, 700.0, out=shares))
+    shares += 1.0
+    np.divide((1.0 + exp(-top))[:, None], shares, out=shares)
     found = []
     for power in POWERS:
         if power > 1:  # each is twice the one before
             shares *= shares
-        found.append(_noisy(power * right[:, :, 0] - log(shares.sum(axis=2)), shares.shape[2]))
+        found.append(_noisy(power * right - log(shares.sum(axis=1)), len(twice)))
     return np.array(found)
 
 
 def _noisy(right: Floats, n_classes: int) -> Floats:
     """Sum log likelihoods (temperatures, n) over documents, with each noise: (temperatures, noises)."""
     mixed = (1.0 - NOISES[1:, None]) * exp(right)[:, None] + NOISES[1:, None] / n_classes
-    return np.concatenate([right.sum(axis=1)[:, None], log(mixed).sum(axis=2)], axis=1)
+    together = np.multiply.reduceat(mixed, np.arange(0, right.shape[1], TOGETHER), axis=2)
+    return np.concatenate([right.sum(axis=1)[:, None], log(together).sum(axis=2)], axis=1)
 
 
 def log_sigmoid(x: Floats) -> Floats:
