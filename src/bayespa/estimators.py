@@ -23,6 +23,7 @@ from bayespa.checks import require_number
 
 C = TypeVar("C", bound=type)
 _HEADING = "Parameters\n----------\n"
+_ARRAY = re.compile(r"NDArray\[[\w.]+\]|Floats|Bools")  # annotations, as readers know them
 _ENTRY = re.compile(r"^(\w+) : (.+)\n((?: +.+\n)*)", re.MULTILINE)
 
 
@@ -86,6 +87,7 @@ def _attributes(cls: type) -> str:
     for name, value in sorted(found.items()):
         text = inspect.cleandoc(value.__doc__ or "").split("\n\n")[0].replace("\n", "\n    ")
         kind = inspect.get_annotations(value.fget)["return"] if value.fget else ""
+        kind = _ARRAY.sub("ndarray", kind)
         lines.append(f"{name} : {kind}\n    {text}\n")
     return f"Attributes\n----------\n{''.join(lines)}\n" if lines else ""
 

@@ -434,12 +434,12 @@ def _known_classes(y: NDArray[Any], before: NDArray[Any] | None, classes: ArrayL
     if unknown.any():
         i = int(np.argmax(unknown))
         raise ValueError(
-            f"y[{i}] is {y[i]!r}, a class the model does not know ({len(known)} classes: {some(known)});"
-            " name all classes, this one too, in partial_fit(..., classes=...)"
+            f"y[{i}] is {some(y[i : i + 1])}, a class the model does not know ({len(known)} classes: "
+            f"{some(known)}); name all classes, this one too, in partial_fit(..., classes=...)"
         )
     if len(known) < 2:
         raise ValueError(
-            f"y has only one class, {known[0]!r}; a classifier needs two: pass more data, or "
+            f"y has only one class, {some(known)}; a classifier needs two: pass more data, or "
             "partial_fit(..., classes=...) with all classes"
         )
     return known

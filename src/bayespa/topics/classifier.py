@@ -61,7 +61,7 @@ class Classes:
         else:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         if len(names) < 2:
-            given = f"only one class, {names[0]!r}" if len(names) else "no class at all"
+            given = f"only one class, {some(names)}" if len(names) else "no class at all"
             raise ValueError(
                 f"y has {given}; a classifier needs two: pass more data, or classes= to partial_fit"
             )
@@ -165,8 +165,9 @@ class Classes:
         if np.any(unknown):
             i = int(np.argmax(unknown))
             raise ValueError(
-                f"y[{np.flatnonzero(known)[i]}] is {values[i]!r}, a class the model does not know (it knows "
-                f"{some(self.names)}); name all classes, this one too, in partial_fit(..., classes=...)"
+                f"y[{np.flatnonzero(known)[i]}] is {some(values[i : i + 1])}, a class the model "
+                f"does not know (it knows {some(self.names)}); name all classes, this one too, in "
+                "partial_fit(..., classes=...)"
             )
         tasks = np.arange(self.n_tasks) if self.n_tasks > 1 else np.ones(1, np.int64)
         labels[known] = np.where(place[:, None] == tasks, 1.0, -1.0)
