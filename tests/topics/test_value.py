@@ -224,6 +224,13 @@ def ask_while_it_learns(make_any):
     model = make_any(batch_size=64).partial_fit(X[:20, :20], Y[:20] // 2, classes=[0, 1])
     versions, said, errors, done = [copy.copy(model)], [], [], threading.Event()
 
+    def published(self, name, value):
+        object.__setattr__(self, name, value)
+        if self is model and name == "_learned":  # also in the middle of a call, where a mini-batch ends
+            versions.append(copy.copy(model))
+
+    model.__class__ = type(type(model).__name__, (type(model),), {"__setattr__": published})
+
     def ask(which):
         try:
             last = False
@@ -247,7 +254,6 @@ def ask_while_it_learns(make_any):
             rows, columns = slice(20 + 12 * i, 32 + 12 * i), min(40, 20 + 2 * i)
             labels, classes = (Y[rows] // 2, [0, 1]) if i < 10 else (Y[rows], [0, 1, 2])
             model.partial_fit(X[rows, :columns], labels, classes=classes)
-            versions.append(copy.copy(model))
     finally:
         done.set()
         for thread in threads:

@@ -91,7 +91,9 @@ class Learned:
         assert self.waiting is not None
         corpus, targets = self.waiting.joined(self.meaning, self.features.n)
         schedule = {**self.schedule, "n_passes": self.passes if not self.state.n_steps else 1}
-        steps = lessons([replace(self, waiting=None)], corpus, targets, np.arange(len(corpus)), **schedule)
+        own = Losses(self.losses.tolist())  # another thread may be adding to the shared list
+        start = [replace(self, waiting=None, losses=own)]
+        steps = lessons(start, corpus, targets, np.arange(len(corpus)), **schedule)
         return deque(steps, maxlen=1).pop()[0]
 
 
