@@ -223,6 +223,9 @@ def test_forged_states_are_refused_or_harmless(name, tmp_path, monkeypatch):
     # Documents that wait are learned for each answer.
     monkeypatch.setattr("bayespa.topics.waiting.MOST_PASSES", 2)
     original = (GOLDEN / f"{name}.bayespa").resolve()
+    if b"_waiting" in original.read_bytes():  # else each prediction would learn the documents that wait
+        bayespa.save(bayespa.load(original).settle(), tmp_path / "settled")
+        original = tmp_path / "settled"
     state, arrays = files.read(original)
     if state["kind"] == "TextModel":
         points = [[0, 0.0, 0, {}], [4, 0.75, 3, {"7": 2.5}]]
@@ -316,7 +319,7 @@ def test_other_files_are_refused(tmp_path):
     for content, match in (
         (b"", "not a model file"),
         (b"PK\3\4" + bytes(100), "not a model file"),
-        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"5"'), "format 5.*reads only up to 4"),
+        (SMALL.read_bytes().replace(b'"version":"1"', b'"version":"6"'), "format 6.*reads only up to 5"),
     ):
         (tmp_path / "m").write_bytes(content)
         with pytest.raises(ModelFileError, match=match):

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 4  # of the written format; all versions up to it can be read
+VERSION = 5  # of the written format; all versions up to it can be read
 STATE = "state"
 _DTYPES = {
     "F64": "<f8",

@@ -3,7 +3,7 @@
 Topics are a narrow view of a document. A linear model of its words learns in the same pass: the posterior is
 a diagonal Gaussian, moved by the squared hinge [PA-5] where the sum of both margins is violated. Its natural
 parameters are multiples of UNIT: their sums and differences are exact, so what a mini-batch taught can be
-taken out without a trace, and each takes four bytes in a file (`bayespa.text.cells`).
+taken out without a trace, and most take two bytes in a file (`bayespa.text.cells`).
 """
 
 from __future__ import annotations
