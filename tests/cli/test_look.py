@@ -33,7 +33,7 @@ def test_predict_refuses_what_it_cannot_read(bayespa, model, tmp_path):
     path = tmp_path / "d.csv"
     path.write_text("text,label\na b,c\n")
     found = bayespa("predict", model, path, code=1)
-    assert f"{path}, line 1: the header has no column 'body', only 'text', 'label'; name it" in found.err
+    assert f"{path}, line 1: the header line has no column 'body', only 'text', 'label'; name it" in found.err
     assert "Error: the whole input is malformed" in found.err
     found = bayespa("predict", model, "-", input="a text\n", code=1)
     assert "line 1: not JSON (Expecting value" in found.err
@@ -143,6 +143,16 @@ def test_topics_speak_for_the_same_classes_as_in_reports(bayespa, model):
         voices = view.voices(row["topic"])
         assert row["class"] == (voices[0].label if voices else None)
     assert any(row["class"] is not None for row in rows)
+
+
+def test_a_topic_that_speaks_for_no_class_has_a_dash(bayespa, tmp_path):
+    texts = ["cat and mouse", "stars and planets", "bread and butter"] * 8
+    text_model = package.TextModel(n_topics=30, random_state=0).learn(texts, ["-", "sky", "-"] * 8)
+    package.save(text_model, tmp_path / "m")
+    rows = bayespa("topics", tmp_path / "m", "--json").json
+    shown = [line.split()[2] for line in bayespa("topics", tmp_path / "m").out.splitlines()]
+    assert shown == [{None: "-", "-": "\\u002d"}.get(row["class"], row["class"]) for row in rows]
+    assert "-" in shown
 
 
 def test_explain(bayespa, model, papers):

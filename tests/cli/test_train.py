@@ -129,8 +129,10 @@ def test_update_from_standard_input_learns_new_classes(bayespa, files, model, tm
     path = tmp_path / "m"
     path.write_bytes(model.read_bytes())
     line = json.dumps({"body": "a new kind of text about bread and butter", "topic": "food"})
-    bayespa("update", path, "-", input=f"{line}\n" * 5)
+    learned = bayespa("update", path, "-", input=f"{line}\n" * 5)
+    assert "1 class is new to the model: 'food'" in learned.err
     assert "food" in package.load(path).class_names
+    assert "new to the model" not in bayespa("update", path, "-", input=f"{line}\n" * 5).err
 
 
 def test_bags_of_words(bayespa, tmp_path):
@@ -422,6 +424,10 @@ class TestLabelsOfTables:
         line = bayespa("predict", tmp_path / "m", path, "--limit", 1).out.rstrip("\n").split("\t")
         assert (line[0], line[1], len(line)) == (f"{path}:2", "1e+06", 3)
         (row,) = bayespa("predict", tmp_path / "m", path, "--limit", 1, "--json").out.splitlines()
+        assert (
+            "this model predicts numbers; leave"
+            in bayespa("explain", tmp_path / "m", "some text", "--target", "x", code=1).err
+        )
         found = json.loads(row)
         assert found["deviation"] == float(line[2]) > 0.0
         assert found["label"] == float(line[1])
@@ -449,6 +455,21 @@ class TestLabelsOfTables:
         learned = bayespa("train", path, "-o", tmp_path / "m")
         assert "learning each as one label (--separator ';' splits them)" in learned.err
         assert bayespa("train", path, "-o", tmp_path / "m", "--separator", ";").err == ""
+
+    def test_labels_that_hardly_repeat_are_told(self, bayespa, papers, tmp_path):
+        """They may be ids, or texts."""
+        path = papers_csv(tmp_path / "d.csv", papers[:60], lambda i, label: f"paper {i}")
+        command = ["train", path, "-o", tmp_path / "m", "--topics", 2, "--set", "first_sweeps=1"]
+        learned = bayespa(*command)
+        said = "labels (--label label) hardly repeat: 60 different ones for 60 documents; learning each as a"
+        assert said in learned.err
+        assert bayespa(*command, "--limit", 50).err == ""  # few labels may all differ
+
+    def test_decimal_commas_are_told(self, bayespa, papers, tmp_path):
+        path = papers_csv(tmp_path / "d.csv", papers[:60], lambda i, label: "2" if i % 3 else f"0,{i % 4}")
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--topics", 2)
+        assert "labels such as '0,0' look like numbers with a decimal comma" in learned.err
+        assert "--separator" not in learned.err
 
     def test_empty_texts_are_counted(self, bayespa, papers, tmp_path):
         rows = [("" if i % 10 == 0 else text, label) for i, (text, label) in enumerate(papers[:300])]
@@ -549,6 +570,8 @@ class TestErrors:
             (["evaluate", "{model}", "{other}"], 1, "the model knows none of the labels, 'x' (1)"),
             (["evaluate", "{model}", "{number}"], 1, "number.jsonl:1: its label is 1.5, where labels"),
             (["update", "{model}", "{number}"], 1, "number.jsonl:1: its label is 1.5, where labels"),
+            (["update", "{model}", "{number}"], 1, "left out 1 malformed record"),
+            (["update", "{model}", "{number}"], 1, "Error: the whole input is malformed: no document could"),
             (["explain", "{model}", "some text", "--target", "x"], 1, "the classes are"),
         ],
     )  # fmt: skip

@@ -153,19 +153,20 @@ def test_csv(tmp_path):
         (
             "body,label\nx,a\n",
             1,
-            "the header has no column 'text', only 'body', 'label'; name it with text=",
+            "the header line has no column 'text', only 'body', 'label'; name it with text=",
         ),
         (
             "text\nx\n",
             1,
-            "the header has no column 'label', only 'text'; name it with label=, or label=None for no labels",
+            "the header line has no column 'label', only 'text'; name it with label=, or label=None for no "
+            "labels",
         ),
         ("text,label,text\nx,a,y\n", 1, "2 columns are called 'text'"),
-        ("t,l;m\nx,a\n", 1, "the header has no column 'text', only 't', 'l;m'; name it with text="),
+        ("t,l;m\nx,a\n", 1, "the header line has no column 'text', only 't', 'l;m'; name it with text="),
         (
             "w" * 99 + ",a\n",
             1,
-            f"the header has no column 'text', only '{'w' * 56}..., 'a'; name it with text=",
+            f"the header line has no column 'text', only '{'w' * 56}..., 'a'; name it with text=",
         ),
         ("\ufefft\0e\0", 1, "NUL at byte 2; is it text? If it is UTF-16: iconv -f utf-16 -t utf-8"),
         (
@@ -404,7 +405,7 @@ def test_the_next_file_is_read(tmp_path):
         Problem(
             str(tmp_path / "a.csv"),
             1,
-            "the header has no column 'text', only 'no header'; name it with text=",
+            "the header line has no column 'text', only 'no header'; name it with text=",
         )
     ]
 

@@ -11,11 +11,12 @@ from typing import Any
 import click
 
 import bayespa
-from bayespa.cli.answers import predicted
+from bayespa.cli.answers import NAMED, predicted
 from bayespa.cli.options import TOP, show
 from bayespa.cli.progress import Line, count_documents
 from bayespa.cli.reading import Reading
 from bayespa.corpus import Document
+from bayespa.corpus.documents import brief
 from bayespa.corpus.order import LabelOrder
 from bayespa.corpus.sources import expand
 from bayespa.learning import HERE
@@ -103,6 +104,7 @@ class Job:
         self._model, self._source, self._path = model, source, path
         self._checkpoint, self._every, self._seconds, self._started = checkpoint, every, seconds, started
         self._order = LabelOrder()  # of the documents learned
+        self._known = set(model.classes.names) if model.fitted else None  # classes, before an update
 
     def run(
         self,
@@ -156,9 +158,11 @@ class Job:
                 raise
             line.clear()
             if run is None and not before and not sought:
-                raise ValueError("the input has no documents")
+                self._source.finish()
+                raise self._source.nothing()
             self._save_to(self._path)
         self._source.finish()
+        self._name_new_classes()
         if not self._order.mixed:
             click.echo(
                 f"in the order learned, {self._order}: one label predicts the next, so the scores before "
@@ -170,6 +174,16 @@ class Job:
             summary["workers"] = len(workers.busy)
             summary["their seconds"] = round(sum(workers.busy.values()), 2)
         show(summary, as_json)
+
+    def _name_new_classes(self) -> None:
+        """Say which classes an update has added: a wrong field of labels adds many."""
+        if self._known is None:
+            return
+        new = [name for name in self._model.classes.names if name not in self._known]
+        if new:
+            shown = ", ".join(map(brief, new[:NAMED])) + (", ..." if len(new) > NAMED else "")
+            some = "1 class is" if len(new) == 1 else f"{len(new):,} classes are"
+            click.echo(f"{some} new to the model: {shown}", err=True)
 
     def _watched(self, documents: Iterator[Document]) -> Iterator[Document]:
         for document in documents:

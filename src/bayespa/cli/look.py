@@ -37,7 +37,10 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
         click.echo(json_line(rows))
         return
     for row in rows:
-        speaks = f"{row['weight']:+.3g}" if "weight" in row else column(row["class"] or "-")
+        if "weight" in row:
+            speaks = f"{row['weight']:+.3g}"
+        else:
+            speaks = "-" if row["class"] is None else column(row["class"])
         label, words = " ".join(row["label"]), " ".join(row["words"])
         click.echo(f"{row['name']:>4}  {row['share']:6.1%}  {speaks:<20} {label}: {words}")
 

@@ -116,6 +116,12 @@ class Reading:
                 f"the first {HOPELESS} records are all malformed; check the options. {problem}"
             )
 
+    def nothing(self) -> ValueError:
+        """Return the error that no document could be used."""
+        if self.problems:
+            return ValueError("the whole input is malformed: no document could be used")
+        return ValueError("the input has no documents")
+
     def finish(self) -> None:
         """Print how much was malformed, empty, or not UTF-8."""
         if self.problems.guessed:

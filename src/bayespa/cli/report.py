@@ -71,7 +71,7 @@ def report(
         documents = list(source.documents(inputs + data))
         source.finish()
         if not documents:
-            raise ValueError("the input has no documents")
+            raise source.nothing()
         cut = options["limit"] is None and len(documents) > MOST
         documents = documents[:MOST] if cut else documents
         about, scores = _about(model, documents)

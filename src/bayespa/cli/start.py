@@ -96,6 +96,12 @@ def decide(source: Reading, look: Look, inputs: tuple[str, ...], classes: str | 
                 err=True,
             )
         return
+    if look.nearly_all_differ:
+        click.echo(
+            f"labels (--label {name}) hardly repeat: {len(look.labels):,} different ones for "
+            f"{look.order.n:,} documents; learning each as a class. Is it the right field?",
+            err=True,
+        )
     if look.all_whole and len(look.labels) > 2 and not formats & _NUMBERED:
         values = sorted(int(str(label)) for label in look.labels)
         click.echo(
@@ -103,7 +109,13 @@ def decide(source: Reading, look: Look, inputs: tuple[str, ...], classes: str | 
             "learning them as classes (--target number learns them as numbers)",
             err=True,
         )
-    if not look.several and (found := look.separator()) is not None:
+    if (example := look.decimal_comma()) is not None:
+        click.echo(
+            f"labels such as {example!r} look like numbers with a decimal comma; learning them as classes "
+            "(written with a point, they would be numbers)",
+            err=True,
+        )
+    elif not look.several and (found := look.separator()) is not None:
         mark, example = found
         click.echo(
             f"labels such as {brief(example)} look like several in one; learning each as one label "

@@ -72,7 +72,7 @@ def predict(
             click.echo("\n".join(lines))
     source.finish()
     if source.problems and not source.read:
-        raise ValueError("the whole input is malformed: no document could be read")
+        raise source.nothing()
 
 
 @click.command()

@@ -18,9 +18,11 @@ from bayespa.corpus.reading import read_labels
 from bayespa.corpus.sources import Paths, expand
 
 _KEPT = 10_000  # different labels; later ones are only counted
+_MANY = 50  # so few different labels may all differ
 _IN_A_ROW = 20  # malformed records in a row that end the look; `read` reports them
 _BEGINNING = 1 << 20  # bytes in which to find the first record
 _WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
+_COMMA = re.compile(r"[+-]?\d+(,\d+)?", re.ASCII)  # a number with a decimal comma, or a whole one
 _DATE = re.compile(r"\d{4}-\d\d")  # the beginning of one
 _TIME = re.compile(r"(.*_)?(date|time|datetime|timestamp|created|published|posted)(_.*)?", re.IGNORECASE)
 _BETWEEN = (";", "|", ",")  # possible separators of labels
@@ -78,6 +80,25 @@ class Look:
     def all_whole(self) -> bool:
         """Whether all labels are whole numbers."""
         return bool(self.whole) and self.whole == self.order.n
+
+    @property
+    def nearly_all_differ(self) -> bool:
+        """Whether most of many labels are different, as ids or texts are."""
+        return not self.several and len(self.labels) > max(_MANY, sum(self.labels.values()) // 2)
+
+    def decimal_comma(self) -> str | None:
+        """Return a label with a decimal comma, if all labels are whole numbers or have one.
+
+        >>> look = Look()
+        >>> for label in ("0,5", "1", "12,25"):
+        ...     look.add(label)
+        >>> look.decimal_comma()
+        '0,5'
+        """
+        texts = [label for label in self.labels if isinstance(label, str)]
+        if len(texts) < len(self.labels) or not all(map(_COMMA.fullmatch, texts)):
+            return None
+        return next((text for text in texts if "," in text), None)
 
     def separator(self) -> tuple[str, str] | None:
         """Return the likely separator of several labels in a text, and an example; None: there is none.

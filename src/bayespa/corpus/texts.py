@@ -249,7 +249,7 @@ def _columns(header: list[str], fields: Fields) -> dict[str, int]:
         if header.count(name) != 1:
             if name in header:
                 raise MalformedInput(f"{header.count(name)} columns are called {name!r}")
-            raise MalformedInput(f"the header has {no_such('column', name, header, fields)}")
+            raise MalformedInput(f"the header line has {no_such('column', name, header, fields)}")
     return {name: header.index(name) for name in fields.names}
 
 

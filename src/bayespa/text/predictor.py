@@ -344,6 +344,8 @@ class TextPredictor:
     def explain(self, text: Content, target: str | None = None) -> Explanation:
         """Show which topics and words of a text led to a class, by default the predicted one."""
         estimator, counts = self._now().estimator, self.counts([text])
+        if self.target == "number" and target is not None:
+            raise ValueError(f"target={target!r} is a class, but this model predicts numbers; leave it out")
         named = {} if self.target == "number" else {"target": target}
         X = self._features(estimator, counts)
         explanation: Explanation = estimator.explain(X, feature_names=self._words(estimator), **named)
