@@ -151,6 +151,18 @@ def test_calls_of_learn(case, small):
     agrees()
 
 
+def test_the_classes_of_later_documents_do_not_begin(small):
+    """Where the first mini-batches have one class, learning begins with the next one, not with all."""
+    labels = ["sky"] * 70 + ["sea"] * 20 + ["land"] * 20
+    models = []
+    for cut in (80, 90, 110):
+        model = bayespa.TextModel(n_topics=3, expert=FEW, batch_size=16, random_state=0)
+        models.append(model.learn(TEXTS[:cut], labels[:cut]))
+        if cut < 110:
+            model.learn(TEXTS[cut:110], labels[cut:110])
+    assert small(models[0]) == small(models[1]) == small(models[2])
+
+
 def test_calls_without_a_look_cost_what_one_call_costs(small, monkeypatch):
     from bayespa.topics.medlda import MedLDA
 

@@ -232,7 +232,8 @@ class TextModel(TextPredictor):
             counted, piece = self.count(texts[begin:end]), labels[begin:end]
             if target != "number":
                 known.learn(piece)
-                known = known if len(known) > 1 else classes  # learning starts with two
+                if len(known) < 2:  # learning starts with two
+                    known = ClassNames(classes.names[:2])
             self._taught(estimator, target, counted, piece, known)
             begin = end
             if begin == len(texts):
