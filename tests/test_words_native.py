@@ -29,7 +29,8 @@ def case(seed=0):
     ends = rng.choice([0.3, 1.0], (N_DOCUMENTS, N_TASKS))
     lower, upper = (np.where(rng.random(ends.shape) < 0.4, end, ends) for end in (-np.inf, np.inf))
     seen = np.append(rng.integers(1, 9, u), 10).astype(np.float64)
-    return documents, seen, rng.random(u) < 0.3, tables, taught, Zones(lower, upper)
+    zones = Zones(lower, upper, rng.choice([0.5, 1.0, 4.0], N_DOCUMENTS))
+    return documents, seen, rng.random(u) < 0.3, tables, taught, zones
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -78,7 +79,6 @@ def test_what_does_not_fit_is_refused():
         words.decide_by_words(rows, words.WordTables(tables.places, tables.shift[1:], tables.precision))
     with pytest.raises(ValueError, match="what was taught"):
         words.learn_words(rows, zones, tables, (taught[0][1:], taught[1]), 0.5, 2.0**-20)
+    fewer = Zones(zones.lower[:, 1:].copy(), zones.upper[:, 1:].copy(), zones.cost)
     with pytest.raises(ValueError, match="guess must be"):
-        words.learn_words(
-            rows, Zones(zones.lower[:, 1:].copy(), zones.upper[:, 1:].copy()), tables, None, 0.5, 2.0**-20
-        )
+        words.learn_words(rows, fewer, tables, None, 0.5, 2.0**-20)

@@ -24,7 +24,7 @@ def example_targets(rng, n, kind, n_tasks=5):
     if kind == "zones":
         lower, width = rng.standard_normal((n, n_tasks)), rng.uniform(0, 1, (n, n_tasks))
         open_below, open_above = rng.random((2, n, n_tasks)) < 0.5
-        return Zones(np.where(open_below, -np.inf, lower), np.where(open_above, np.inf, lower + width))
+        return Zones(np.where(open_below, -np.inf, lower), np.where(open_above, np.inf, lower + width), cost)
     return Wanted(rng.integers(-1, n_tasks, n).astype(np.int32), None, cost, n_tasks, 1.0)
 
 

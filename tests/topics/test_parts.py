@@ -7,7 +7,7 @@ from scipy import sparse
 
 from bayespa import _native
 from bayespa.native.dual import solve_dual
-from bayespa.posteriors import Categorical, Columns, Dirichlet, Joint
+from bayespa.posteriors import Categorical, Columns, Dirichlet, Joint, Tally
 from bayespa.reference import dual as reference
 from bayespa.topics.calibration import Calibration, Meaning, evidence, offset, one_at_least
 from bayespa.topics.classifier import Classes
@@ -282,6 +282,17 @@ def test_the_offset_is_the_best_for_the_rule_that_decides():
             model += Joint(**calibration.propose(model, margin[rows], labels[rows], index + 1))
         assert one_at_least(model) == (without == 0)
         assert (offset(model) == 0.0) == (without == 0)
+
+
+def test_documents_of_rare_classes_count_more():
+    labels = -np.ones((4, 3), np.float32)
+    labels[[0, 1, 2], [0, 1, 2]] = 1
+    labels[3] = np.nan
+    seen = Tally(np.array([[4.0, 16.0, 340.0], [356.0, 344.0, 20.0]]))  # 120 on average
+    calibration = Calibration("exclusive", n_tasks=3)
+    model = Joint(**{**calibration.prior(), "classes": seen})
+    assert_array_equal(calibration.often(model, labels), [4.0, np.sqrt(7.5), 1.0, 1.0])
+    assert_array_equal(Calibration("labels", n_tasks=3).often(model, labels), 1.0)
 
 
 def test_no_evidence_is_no_evidence():

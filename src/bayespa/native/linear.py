@@ -146,6 +146,7 @@ class Zones:
 
     lower: Floats  # (n, T)
     upper: Floats  # (n, T)
+    cost: Floats  # (n,): weight of a row
     labels: None = None
     margin: float = 0.0
 
@@ -153,11 +154,6 @@ class Zones:
     def n_tasks(self) -> int:
         """Number of tasks, T."""
         return int(self.lower.shape[1])
-
-    @property
-    def cost(self) -> Floats:
-        """Weights of the rows, (n,): all equal."""
-        return np.ones(len(self.lower))
 
 
 @dataclass(frozen=True)

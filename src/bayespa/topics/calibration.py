@@ -35,6 +35,7 @@ UNLIKELY = 2.0**20  # log weight against what a model of an earlier version did 
 TOGETHER = 32  # likelihoods whose product a single logarithm takes: noise keeps it above 0
 FARTHEST, WIDTH = 2.0, 2.0**-5  # margins beyond it count as it; the width of a bin
 BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each bin begins
+OFTEN = 4.0  # as how many documents one of a rare class counts at most
 RARITY = 0.3  # with many classes, one that n documents have counts as if n^0.3 times fewer had it
 
 
@@ -256,6 +257,19 @@ class Calibration:
             learned["labels"] = float(index**2) * margin_counts(margin, labels, one_at_least=lifted)
             learned["without"] = Tally(np.full((1, 1), float(without)))
         return learned
+
+    def often(self, posterior: Joint, labels: NDArray[np.float32]) -> Floats:
+        """Return as how many documents each counts for its words, (n,): √r if its class is r times too rare.
+
+        That is with many classes, beside the average class; a class that is more frequent than that counts
+        once.
+        """
+        if self.kind != "exclusive":
+            return np.ones(len(labels))
+        seen = posterior["classes"].counts[0]
+        of_class = np.sqrt(np.clip(seen.sum() / (len(seen) * seen), 1.0, OFTEN * OFTEN))
+        found: Floats = np.where(labels > 0.0, of_class, 1.0).max(axis=1)
+        return found
 
     def meaning(self, posterior: Joint) -> Meaning:
         """Return what margins mean: the most probable power, with its mean log temperature and mean noise.

@@ -83,7 +83,10 @@ class Model:
         if before is not None and not before.kept and not self.topics_again:
             parts = {name: before.statistics[name] for name in parts}
         if self.words is not None:
-            learned, own, loss = self.words.propose(posterior, batch, margin, before)
+            often = np.ones(len(batch))
+            if self.calibration is not None:
+                often = self.calibration.often(posterior, batch.labels)
+            learned, own, loss = self.words.propose(posterior, batch, margin, often, before)
             parts |= learned
             margin = SHARE * margin + own
             step = replace(step, objective=step.objective + loss)

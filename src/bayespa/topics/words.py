@@ -91,11 +91,27 @@ class Words:
         return added
 
     def propose(
-        self, posterior: Joint, batch: Batch, margin: Floats, before: Before[Joint] | None = None
+        self,
+        posterior: Joint,
+        batch: Batch,
+        margin: Floats,
+        often: Floats,
+        before: Before[Joint] | None = None,
     ) -> tuple[dict[str, Any], Floats, float]:
-        """Return what a batch adds, uᵀx (n, T) before, and the loss, given margins of topics (n, T). [MED-9].
+        """Return what a batch adds, uᵀx (n, T) before, and the loss. [MED-9].
 
         Words have no latent variables: what the batch taught them before is always taken out.
+
+        Parameters
+        ----------
+        posterior : Joint
+        batch : Batch
+        margin : (n, T)
+            Of the topics.
+        often : (n,)
+            As how many documents each counts.
+        before : Before, optional
+            What the batch taught before.
         """
         view, places = self.view(posterior), _places(batch)
         seen, taught = view.seen[places], None
@@ -107,7 +123,7 @@ class Words:
         own = np.append(with_word, some).astype(np.float64)
         learned = learn_words(
             self.features(batch, seen + own),
-            self._wanted(batch.labels, SHARE * margin),
+            self._wanted(batch.labels, SHARE * margin, often),
             WordTables(places, view.shift, view.precision),
             taught,
             COST / (self.unit * self.unit),
@@ -132,14 +148,15 @@ class Words:
         """
         return features(batch.documents, seen, batch.runs, RUN, BIAS, self.n_threads)
 
-    def _wanted(self, labels: NDArray[np.float32], margin: Floats) -> Zones:
+    def _wanted(self, labels: NDArray[np.float32], margin: Floats, often: Floats) -> Zones:
         """Return where uᵀx has to lie for the sum of both margins to be right: anywhere without a label."""
         if self.regression:
             rest = labels - margin
             lower, upper = rest - self.margin, rest + self.margin
-            return Zones(np.where(np.isnan(rest), -np.inf, lower), np.where(np.isnan(rest), np.inf, upper))
+            known = ~np.isnan(rest)
+            return Zones(np.where(known, lower, -np.inf), np.where(known, upper, np.inf), often)
         lower = np.where(labels > 0.0, self.margin - margin, -np.inf)
-        return Zones(lower, np.where(labels < 0.0, -self.margin - margin, np.inf))
+        return Zones(lower, np.where(labels < 0.0, -self.margin - margin, np.inf), often)
 
 
 @dataclass(frozen=True)
