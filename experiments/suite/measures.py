@@ -46,7 +46,7 @@ def measured(y: NDArray[Any], said: Said) -> dict[str, float | None]:
     """Return all measures that fit what labels are and what the learner says.
 
     `accuracy` is micro-averaged F1 where a document has several labels, and R² of numbers. A document of
-    several labels is right if all are, and as sure as all its labels together.
+    several labels is right if all are, and as sure as all that is said of them together.
     """
     if y.dtype.kind == "f":
         return {"accuracy": float(r2_score(y, said.y))}
@@ -61,7 +61,9 @@ def measured(y: NDArray[Any], said: Said) -> dict[str, float | None]:
     if said.probability is not None:
         p = said.probability
         found |= {"log loss": log_loss(y, p), "ece": calibration_error(y, p)}
-        confidence = np.log(np.maximum(p, 1.0 - p)).sum(axis=1) if several else p.max(axis=1)
+        confidence = p.max(axis=1)
+        if several:
+            confidence = np.log(np.where(said.y == 1, p, 1.0 - p).clip(LEAST)).sum(axis=1)
     if confidence is not None:
         found["auroc"] = knows(right, confidence)
     return found

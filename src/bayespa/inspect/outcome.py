@@ -64,7 +64,7 @@ class Outcome:
             raise ValueError(
                 f"y has shape {y.shape}; the model has {len(names)} labels, so it must be {predicted.shape}"
             )
-        confidence = np.maximum(probability, 1.0 - probability).min(axis=1)
+        confidence = np.where(predicted == 1, probability, 1.0 - probability).min(axis=1)
         true = np.where(known, y, 0).astype(np.int64)
         return cls("labels", names, predicted, probability, confidence, true, known)
 
