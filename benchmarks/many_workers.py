@@ -3,14 +3,15 @@
     python -m benchmarks.many_workers [--batch-sizes 256 1024 4096] [--batches 24]
 
 MedLDA of 40 topics with words beside them, on the arXiv sample of the package (20 labels), over and over.
-`learn_stream` learns it with an executor that packs what goes to a worker and comes back. Costs are seconds
-of CPU time of one thread, for a mini-batch:
+`learn_stream` learns it with an executor that packs what goes to a worker and comes back; the last steps are
+then sent to a worker of Ray. Costs are seconds of CPU time of one thread, for a mini-batch:
 
 read    the driver's second thread: documents, and their words counted
 labels  the driver's first thread: labels, checks, scores, all that is not named here
 margins calibration, in order
-rows    rows of topics taken, packed, unpacked and added, and room for new words
+rows    rows of topics taken and added, and room for new words
 words   weights of words, in order
+sent    a step sent to Ray, and its result taken; Ray's own threads take more beside it
 work    a worker's: unpack, sample, pack
 
 The simulation is one of discrete events. A thread of the driver does one thing at a time; it launches
@@ -27,8 +28,8 @@ import argparse
 import heapq
 import pickle
 import time
-from collections import defaultdict
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import cycle, islice
@@ -41,6 +42,7 @@ from bayespa.text import stream
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.model import Model
 from bayespa.topics.words import Words
+from bayespa.workers import Workers
 
 BYTES_A_SECOND = 1e9
 OWNERS, ADDERS = 20, 16
@@ -56,13 +58,14 @@ class Costs:
     margins: float
     rows: float
     words: float
+    sent: float
     work: float
     n_bytes: float
 
     @property
     def driver(self) -> float:
         """Of the thread that is busiest."""
-        return max(self.read, self.labels + self.margins + self.rows + self.words)
+        return max(self.read, self.labels + self.margins + self.rows + self.words + self.sent)
 
     @property
     def worker(self) -> float:
@@ -97,11 +100,13 @@ class Packing:
 
     def __init__(self) -> None:
         self.n_bytes = 0
+        self.last: deque[tuple[Any, ...]] = deque(maxlen=4)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Packed:
         """Compute at once; unpack when the result is asked for."""
-        packed = timed("rows", pickle.dumps)((function, arguments), 5)
+        packed = timed("packed", pickle.dumps)((function, arguments), 5)
         back = timed("work", _worked)(packed)
+        self.last.append((function, *arguments))
         self.n_bytes += len(packed) + len(back)
         return Packed(back)
 
@@ -114,7 +119,7 @@ class Packed:
 
     def result(self) -> Any:
         """Unpack it."""
-        return timed("rows", pickle.loads)(self.value)
+        return timed("packed", pickle.loads)(self.value)
 
 
 def _worked(packed: bytes) -> bytes:
@@ -122,7 +127,19 @@ def _worked(packed: bytes) -> bytes:
     return pickle.dumps(function(*arguments), 5)
 
 
-def measured(batch_size: int, n_batches: int) -> Costs:
+def sent(steps: Sequence[tuple[Any, ...]], workers: Workers) -> float:
+    """Return what it takes to send one of some steps and to get its result."""
+    calls: deque[Any] = deque()
+    for i in range(10 * len(steps)):
+        if i == 4 * len(steps):  # the worker has started
+            SECONDS.clear()
+        calls.append(timed("sent", workers.submit)(*steps[i % len(steps)]))
+        while len(calls) > 2 or (calls and i + 1 == 10 * len(steps)):
+            timed("sent", calls.popleft().result)()
+    return SECONDS["sent"] / (6 * len(steps))
+
+
+def measured(batch_size: int, n_batches: int, workers: Workers) -> Costs:
     """Learn a stream, and return the mean costs of its last mini-batches."""
     papers = load_arxiv_sample(subset="train")
     labelled = cycle(zip(papers.data, papers.labels, strict=True))
@@ -137,14 +154,19 @@ def measured(batch_size: int, n_batches: int) -> Costs:
     n = (run.documents - learned) / batch_size
     main, both = time.thread_time() - begin[0], time.process_time() - begin[1]
     named = {name: SECONDS[name] / n for name in ("margins", "rows", "words", "work")}
+    labels = (main - SECONDS["packed"]) / n - sum(named.values())
     return Costs(
-        read=(both - main) / n, labels=main / n - sum(named.values()), n_bytes=packing.n_bytes / n, **named
+        read=(both - main) / n,
+        labels=labels,
+        sent=sent(packing.last, workers),
+        n_bytes=packing.n_bytes / n,
+        **named,
     )
 
 
 def simulated(costs: Costs, n_workers: int, lag: int) -> tuple[float, float, float]:
     """Return mini-batches a second in the long run, and how much of the time driver and workers are busy."""
-    launch = 0.5 * (costs.labels + costs.rows)
+    launch = 0.5 * (costs.labels + costs.rows + costs.sent)
     land = launch + costs.margins + costs.words
     free, ready, clock, busy, landed = [0.0] * n_workers, dict[int, float](), 0.0, 0.0, 0
     for b in range(40 * max(n_workers, lag)):
@@ -171,10 +193,11 @@ def main() -> None:
         setattr(owner, name, timed("rows", getattr(owner, name)))
     for owner, name in ((Words, "words"), (Calibration, "margins")):
         owner.propose = timed(name, owner.propose)  # type: ignore[method-assign]
-    least = measured(16, 8 * options.batches).labels
+    with Workers(1) as workers:
+        least = measured(16, 8 * options.batches, workers).labels
+        found = [(size, measured(size, options.batches, workers)) for size in options.batch_sizes]
     print(f"a mini-batch of 16 documents takes {1e3 * least:.2f} ms for what is not named")
-    for size in options.batch_sizes:
-        costs = measured(size, options.batches)
+    for size, costs in found:
         parts = {name: f"{1e3 * value:.1f}" for name, value in vars(costs).items() if name != "n_bytes"}
         print(f"\nmini-batches of {size}, ms: {parts}; {costs.n_bytes / 1e6:.1f} MB")
         alone = 1.0 / (costs.read + costs.labels + costs.margins + costs.rows + costs.words + costs.work)

@@ -1,9 +1,11 @@
 """What a lag costs: the quality of models whose mini-batches are learned at once, beside one after the other.
 
     python -m experiments.lag [--seeds 5] [--lag 32] [--corpora 20news-text reuters arxiv20]
+    python -m experiments.lag --batch-size 1024 --judged-by dev --corpora arxiv20
 
 MedLDA as a `TextModel` with all defaults, its mini-batches in random order; with words beside topics, and
-topics alone. Judged by the test documents, up to 2,000 of them at even distances.
+topics alone. Judged by the test documents, or by training documents that are held out, up to 2,000 of them
+at even distances. `--batch-size` is for the model with a lag.
 """
 
 from __future__ import annotations
@@ -24,12 +26,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--lag", type=int, default=32)
+    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--judged-by", choices=["test", "dev"], default="test")
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--corpora", nargs="+", default=["20news-text", "reuters", "arxiv20"])
     parser.add_argument("--decides", nargs="+", default=["topics+words", "topics"])
     options = parser.parse_args()
     for corpus in options.corpora:
-        task = read(corpus, "test", options.limit)
+        task = read(corpus, options.judged_by, options.limit)
         n = len(task.test.texts)
         test = task.test.take(np.unique(np.arange(min(MOST, n)) * n // min(MOST, n)))
         y = task.encoded(test.labels)
@@ -38,8 +42,10 @@ def main() -> None:
             for seed in range(options.seeds):
                 order = np.random.default_rng(seed).permutation(len(task.train.texts))
                 shown = task.train.take(order)
-                for lag in (1, options.lag):
-                    model = TextModel(decides=decides, lag=lag, random_state=seed, target=task.target)
+                for lag, size in ((1, 256), (options.lag, options.batch_size)):
+                    model = TextModel(
+                        decides=decides, lag=lag, batch_size=size, random_state=seed, target=task.target
+                    )
                     model.learn(shown.texts, shown.labels)
                     answers = model.answer_counts(model.counts(test.texts))
                     columns = [task.classes.index(name) for name in answers.class_names]
