@@ -4,6 +4,8 @@ import json
 import sys
 
 import experiments.quality.__main__ as quality
+import experiments.rare as rare
+import experiments.shift as shift
 import experiments.suite.__main__ as suite
 import experiments.sweeps as sweeps
 import experiments.topics_alone as topics_alone
@@ -206,6 +208,24 @@ def test_measures_of_the_suite():
     assert found["log loss"] == pytest.approx(-np.log([0.9, 0.9, 0.9, 0.6, 0.6, 0.4]).mean())
     assert found["auroc"] == 1.0
     assert measured(np.array([1.0, 3.0]), Said(np.array([1.0, 1.0]))) == {"accuracy": -1.0}
+
+
+@pytest.mark.parametrize("study", [rare, shift])
+def test_studies_of_one_class_a_document(study, tiny, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["a study", "--corpora", "trec", "--seeds", "1"])
+    study.main()
+    heads, _, row = (line.split("|") for line in capsys.readouterr().out.splitlines())
+    assert len(heads) == len(row) == 9
+    assert row[1].strip() == "trec"
+    cells = [float(cell.split("/")[0]) for cell in row[2:-1]]
+    assert all(x > 0.9 for x in cells) if study is rare else all(0.0 <= x < 0.2 for x in cells)
+
+
+def test_a_perfect_model_has_an_error_too_on_few_documents():
+    rng = np.random.default_rng(0)
+    few, many = (shift.perfect(rng.uniform(0.5, 1.0, n), rng) for n in (50, 5000))
+    assert 0.05 < few < 0.15
+    assert many < 0.02
 
 
 def test_short_documents_with_strong_labels_mix():
