@@ -27,14 +27,15 @@ GROUPS = {
 SMALLEST = ("english_novels", "bbc_news", "hallmarks_cancer")  # without a target of calibration
 
 NOTES = """\
-`medlda` and `linear` are our models, with their defaults. The other learners are the peers. They get
-sublinear tf-idf of all words of at least two letters, digits or _, in lower case; document frequencies
-are those of the training documents, in a stream those of the documents so far. PA, AROW and VW see each
-document once. Several labels are learned one-vs-rest; if every training document has a label, each
-prediction has at least the best one. Learners without probabilities are uncertain where the lead of the
-best class, or the smallest margin of a label, is small. A document with several labels is right if all of
-them are. For the log loss, probabilities are at least a millionth. The seconds of peers include tf-idf.
-Learners called "train" are our models, run by `bayespa train`.
+`medlda` and `linear` are our models, with their defaults, so they use pairs of adjacent words, too. The
+other learners are the peers. They get sublinear tf-idf of all words of at least two letters, digits or _,
+in lower case; document frequencies are those of the training documents, in a stream those of the documents
+so far. PA, AROW and VW see each document once. Several labels are learned one-vs-rest; if every training
+document has a label, each prediction has at least the best one. Learners without probabilities are
+uncertain where the lead of the best class, or the smallest margin of a label, is small. A document with
+several labels is right if all of them are, and as sure as all that is said of it together. For the log
+loss, probabilities are at least a millionth. The seconds of peers include tf-idf. Learners called "train"
+are our models, run by `bayespa train`.
 """
 
 
