@@ -25,7 +25,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bayespa.inspect.calibration import reliability
 from experiments.suite.corpora import NUMBERS, READERS, SEVERAL, Documents, Integers, Task, read
-from experiments.suite.learners import Floats, answers, labels_of, new_model
+from experiments.suite.learners import answers, labels_of, new_model
+from experiments.suite.measures import Floats
 
 TEMPERATURES = np.exp(np.linspace(-4.0, 1.0, 61))  # of margins
 FOLDS, TRIES, BINS = 5, 200, 15
