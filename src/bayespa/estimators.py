@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -110,6 +110,11 @@ class Features:
     names: NDArray[Any] | None  # None: no names
     topical: NDArray[np.bool_] | None = None  # (n,), the columns that topics use; None: all
     runs: NDArray[np.bool_] | None = None  # (n,), the columns of runs of several words; None: none ever
+
+    @cached_property
+    def n_topical(self) -> int:
+        """Number of columns that topics use."""
+        return self.n if self.topical is None else int(np.count_nonzero(self.topical))
 
     @classmethod
     def of(cls, X: Any, roles: Roles = NO_ROLES) -> Features:

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayespa import MedHDPClassifier, MedLDAClassifier, MedLDARegressor
+from bayespa.datasets import make_topic_corpus
 from bayespa.estimators import Features
 from bayespa.posteriors import Joint
 from bayespa.reference import linear as reference
@@ -238,3 +239,25 @@ def test_who_decides_cannot_change_while_learning(corpus):
     for scale in (-1, 0):
         with pytest.raises(ValueError, match=f"word_scale is {scale}"):
             MedLDAClassifier(expert={"word_scale": scale}).fit(corpus.X, corpus.y)
+
+
+@pytest.mark.parametrize("kind", [MedLDAClassifier, MedHDPClassifier])
+@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
+def test_columns_that_topics_do_not_use_change_no_topic(kind, multi_class):
+    """As many more of them make no difference, neither to topics nor to how many there are."""
+    corpus = make_topic_corpus(200, n_words=60, n_topics=4, n_labels=3, random_state=0)
+    more = np.random.default_rng(0).poisson(0.1, (200, 300))
+    wide, topical = np.hstack([corpus.data.toarray(), more]), np.repeat([True, False], [60, 300])
+    expert = {"first_sweeps": 5}
+    plain, model = (
+        kind(decides="topics", multi_class=multi_class, batch_size=50, expert=expert, random_state=0)
+        for _ in range(2)
+    )
+    plain.fit(corpus.data, corpus.target)
+    model.fit(wide, corpus.target, topic_words=topical)
+    assert_array_equal(model.coef_, plain.coef_)
+    assert_array_equal(model.topic_word_[:, :60], plain.topic_word_)
+    for (_, found), (_, expected) in zip(
+        model._learned.knowledge.views, plain._learned.knowledge.views, strict=True
+    ):
+        assert_array_equal(found.totals, expected.totals)

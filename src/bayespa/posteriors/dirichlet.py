@@ -135,21 +135,25 @@ class Dirichlet(Posterior):
             self._totals = totals
         return self._totals
 
-    def near(self, words: NDArray[np.int64], n_words: int = 0, eta: float = 0.0) -> Self:
+    def near(self, words: NDArray[np.int64], n_words: int | None = None, eta: float = 0.0) -> Self:
         """Return the Dirichlet restricted to some words, with the totals of all, for a local step.
 
-        If n_words > W, the new words have concentration `eta`.
+        If there are n_words words, not W, those that come or go have concentration `eta`.
 
         >>> Dirichlet([[1, 2, 4]]).near(np.array([2])).mean()
         array([[0.57142857]])
+        >>> Dirichlet([[1, 2, 4]]).near(np.array([2]), n_words=2, eta=1.0).mean()
+        array([[0.66666667]])
         """
         array, totals = self._tables[0].array, self.totals()
-        if n_words > len(array):
-            rows, known = np.full((len(words), array.shape[1]), eta), words < len(array)
-            rows[known] = array[words[known]]
+        if n_words is not None and n_words != len(array):
             totals = totals + eta * (n_words - len(array))
-        else:
+        known = words < len(array)
+        if known.all():
             rows = array[words]
+        else:
+            rows = np.full((len(words), array.shape[1]), eta)
+            rows[known] = array[words[known]]
         near = self.__new__(type(self))
         near._tables = (Table(rows, own=True),)
         near._totals, near._exact, near._some = totals, True, True

@@ -35,6 +35,7 @@ class Corpus:
     weights: NDArray[np.float64]  # (n,), powers of two
     topical: NDArray[np.bool_] | None = None  # (W,), the columns that topics use, if not all
     runs: NDArray[np.bool_] | None = None  # (W,), the columns of runs of several words, if there may be any
+    n_topical: int | None = None  # columns that topics use; None: all
 
     @classmethod
     def of(cls, X: Any, *, name: str) -> Corpus:
@@ -89,7 +90,7 @@ class Corpus:
         topical = features.topical
         if topical is not None and topical.all():
             topical = None
-        return Corpus(self.counts, self.weights, topical, features.runs)
+        return Corpus(self.counts, self.weights, topical, features.runs, features.n_topical)
 
     @property
     def topical_counts(self) -> sparse.csr_matrix:
@@ -129,7 +130,8 @@ class Corpus:
         documents = Documents.from_csr(self.counts, rows, ids)
         own = None if self.topical is None else documents.only(self.topical[documents.vocabulary])
         runs = None if self.runs is None else self.runs[documents.vocabulary]
-        return Batch(documents, self.weights[rows], labels, own, self.counts.shape[1], runs)
+        n_words = self.counts.shape[1] if self.n_topical is None else self.n_topical
+        return Batch(documents, self.weights[rows], labels, own, n_words, runs)
 
     def halves(self) -> tuple[Corpus, Corpus]:
         """Return the tokens at even positions of every document, and those at odd positions."""
@@ -155,7 +157,7 @@ class Batch:
     weights: NDArray[np.float64]  # (n,)
     labels: NDArray[np.float32]  # (n, T): ±1 or a target, NaN if unknown
     topical_documents: Documents | None = None  # with only the words that topics use; None: all
-    n_words: int = 0  # columns of the corpus
+    n_words: int = 0  # columns of the corpus that topics use
     runs: NDArray[np.bool_] | None = None  # which words of the vocabulary are runs of several; None: none
 
     def __len__(self) -> int:

@@ -39,7 +39,8 @@ class Knowledge:
     @cached_property
     def views(self) -> list[tuple[TopicPart, View]]:
         """The topic parts and what they sample with: one, or one per task."""
-        return [(part, part.view(own)) for part, own in self.model.topics.parts(self.posterior)]
+        n_words, parts = self.features.n_topical, self.model.topics.parts(self.posterior)
+        return [(part, part.view(own, n_words)) for part, own in parts]
 
     @cached_property
     def beside(self) -> tuple[Words, WordView] | None:

@@ -91,15 +91,16 @@ class MedHDP(TopicPart):
         """Return the sums restricted to some words."""
         return Joint(topics=posterior["topics"].near(words, n_words))
 
-    def view(self, posterior: Joint) -> View:
-        """Return what sampling needs from a posterior."""
+    def view(self, posterior: Joint, n_words: int | None = None) -> View:
+        """Return what sampling needs from a posterior, of whose words topics use only n_words."""
         sums: TopicSums = posterior["topics"]
         alpha = self.alpha * sums.sticks(self.gamma).mean()
         mean, covariance = self._weights(sums)
         unused = mean[:, -1], covariance[:, -1, -1] + self._own_variance
         weights = mean[:, :-1].copy(), covariance[:, :-1, :-1].copy()
 
-        return View(lambda words: sums.counts(words) + self._eta, self._totals(sums), alpha, *weights, unused)
+        totals = self._totals(sums, n_words)
+        return View(lambda words: sums.counts(words) + self._eta, totals, alpha, *weights, unused)
 
     def topic_word(self, posterior: Joint) -> Floats:
         """Return Δ, (K, W)."""
@@ -320,8 +321,8 @@ class MedHDP(TopicPart):
         padded = np.pad(shares.astype(np.float64), [(0, 0), (0, 1)])
         return replace(tasks, mean=tasks.mean.take(place, axis=1), covariance=covariance), padded
 
-    def _totals(self, sums: TopicSums) -> Floats:
-        return sums.tokens + self._eta * sums.n_words
+    def _totals(self, sums: TopicSums, n_words: int | None = None) -> Floats:
+        return sums.tokens + self._eta * (sums.n_words if n_words is None else n_words)
 
     def _weights(self, sums: TopicSums) -> tuple[Floats, Floats]:
         """Return the weights' mean (T, K + 1) and covariance, with the bias, and an unused topic last."""

@@ -91,14 +91,17 @@ class MedLDA(TopicPart):
         topics = posterior["topics"].near(words, n_words, self._eta)
         return Joint(topics=topics, weights=posterior["weights"], **shares)
 
-    def view(self, posterior: Joint) -> View:
-        """Return what sampling needs from a posterior."""
+    def view(self, posterior: Joint, n_words: int | None = None) -> View:
+        """Return what sampling needs from a posterior, of whose words topics use only n_words."""
         topics = posterior["topics"]
         alpha = np.full(self.n_topics, self.alpha)
         if self.learn_alpha:  # its mean is `alpha`
             alpha = self.alpha * self.n_topics * posterior["shares"].mean()[0]
         weights = posterior["weights"].moments(n_threads=self.n_threads)
-        return View(topics.concentration.T, topics.totals(), alpha, *weights)
+        totals = topics.totals()
+        if n_words is not None:  # the others have the prior
+            totals = totals + self._eta * (n_words - topics.concentration.shape[1])
+        return View(topics.concentration.T, totals, alpha, *weights)
 
     def topic_word(self, posterior: Joint) -> Floats:
         """Return Δ, (K, W)."""

@@ -39,7 +39,7 @@ class NoTopics(TopicPart):
         """Return an empty prior."""
         return Joint()
 
-    def view(self, posterior: Joint) -> View:
+    def view(self, posterior: Joint, n_words: int | None = None) -> View:
         """Return a view of no topics."""
         n, none = self.loss.n_tasks, np.empty(0)
         return View(np.empty((0, 0)), none, none, np.empty((n, 0)), np.empty((n, 0, 0)))

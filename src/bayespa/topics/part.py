@@ -146,14 +146,14 @@ class TopicPart(ABC):
 
     @abstractmethod
     def near(self, posterior: Joint, words: WordIds, n_words: int) -> Joint:
-        """Return the posterior restricted to some of n_words words, for a local step.
+        """Return the posterior restricted to some of the n_words words that topics use, for a local step.
 
         Words that the posterior does not have yet are as in the prior.
         """
 
     @abstractmethod
-    def view(self, posterior: Joint) -> View:
-        """Return what sampling needs from a posterior."""
+    def view(self, posterior: Joint, n_words: int | None = None) -> View:
+        """Return what sampling needs from a posterior, of whose words topics use only n_words."""
 
     @abstractmethod
     def topic_word(self, posterior: Joint) -> Floats:
