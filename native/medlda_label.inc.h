@@ -197,14 +197,14 @@ struct FixedTilt {  // [MED-7]: the factor is the target's, whatever the state
 // is being moved keeps the target exactly.
 //
 // How long a block may be: an eighth of the document, or less if the label pulls a token hard, because then the margin
-// has to be right. The pull is the range of what is linear in the exponents; that of 20 is still gentle.
+// has to be right. The pull is the range of what is linear in the exponents; that of 10 is still gentle.
 inline int block_size_of(const MedldaModel& model, const MedldaChain& chain) {
   float low = chain.linear[0], high = chain.linear[0];
   for (int k = 1; k < model.n_topics; ++k) {
     low = chain.linear[k] < low ? chain.linear[k] : low;
     high = chain.linear[k] > high ? chain.linear[k] : high;
   }
-  const float pull = (high - low) * 0.05f;
+  const float pull = (high - low) * 0.1f;
   const float size = static_cast<float>(chain.n) / (8.f * (pull > 1.f ? pull * pull : 1.f));
   return size > 1.f ? static_cast<int>(size) : 1;
 }

@@ -22,7 +22,7 @@ FLOOR, LOG_FLOOR = f32(2.0**-50), f32(-34.657359)
 LOG_EXACT_FLOOR = f32(-51.986038)  # 2^-75
 BELOW_ONE = np.nextafter(f32(1), f32(0))
 LEAST = f32(1e-30)
-PULL = f32(0.05)
+PULL = f32(0.1)
 FEW_TASKS = 4
 
 
