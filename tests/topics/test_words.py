@@ -211,7 +211,7 @@ def test_topics_are_made_of_the_words_that_are_named(classifier, corpus):
     named = np.arange(300) % 3 > 0
     model = classifier().fit(corpus.X, corpus.y, topic_words=named)
     topics, words = model.components_, model.word_coef_
-    least = topics[:, ~named].max()
+    least = topics[:, ~named].max(axis=1)  # the prior of each topic
     assert (topics[:, named].max(axis=1) > 10 * least).all()
     assert np.abs(words[:, ~named]).max() > 0.0
     explanation = model.explain(corpus.X_test[0])
