@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tools import gallery
 from tools.pages import executed, pictures
 
 import bayespa
@@ -12,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "generated" not in page.parts]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 DRAWN_BY_TOOLS = {"architecture.svg", "ways.svg", "serve-review.png", "serve-phone.png", "serve-stream.png"}
+DRAWN_BY_TOOLS |= {gallery.picture(name) for name in gallery.PICTURES}
 
 
 @pytest.fixture(params=PAGES, ids=lambda page: str(page.relative_to(ROOT)))

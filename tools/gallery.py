@@ -84,6 +84,11 @@ PICTURES = {
 }
 
 
+def picture(name):
+    """Return the name of the picture of an example."""
+    return f"example-{name.replace('_', '-')}.png"
+
+
 def main():
     """Run the scripts in empty folders, and draw."""
     for name in sys.argv[1:] or PICTURES:
@@ -94,7 +99,7 @@ def main():
             ).stdout
         figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
         PICTURES[name](printed, axes)
-        figure.savefig(ROOT / "docs" / "pictures" / f"example-{name.replace('_', '-')}.png", dpi=100)
+        figure.savefig(ROOT / "docs" / "pictures" / picture(name), dpi=100)
         plt.close(figure)
 
 
