@@ -174,7 +174,7 @@ class TextVocabulary::Reading {
     words_.erase(words_.begin(), words_.end() - static_cast<std::ptrdiff_t>(n_before_));
     const size_t begin = words_.empty() ? end_ : static_cast<size_t>(words_[0].key.text - texts_.data());
     end_ -= begin;
-    std::memmove(texts_.data(), texts_.data() + begin, end_);
+    if (begin > 0) std::memmove(texts_.data(), texts_.data() + begin, end_);
   }
 
   void look_up(const WordTable::Key& key, uint32_t id, bool learns) {
