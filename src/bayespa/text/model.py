@@ -102,8 +102,7 @@ class TextModel(TextPredictor):
     classes : ClassNames
         The classes, in the order of their appearance.
     seen_without_class : bool
-        Whether a document with no class (an empty tuple) was seen, if documents have several classes. Until
-        then, `predict` gives every document at least its most probable class.
+        Whether a document had no class (an empty tuple). Until then, `predict` gives each at least one.
     history : History
         How learning went, as recorded by `bayespa.text.stream`.
 
