@@ -208,28 +208,34 @@ def busy():
 
 
 @pytest.mark.usefixtures("busy")
-def test_four_threads_ask_while_one_learns(make_any):
+def test_four_threads_ask_while_one_learns(make_any, monkeypatch):
     """Every answer is that of some version, to the bit, though words and classes are added meanwhile.
 
     One life of a model after the other, until `SECONDS` are over; at least one.
     """
     end = time.monotonic() + SECONDS
-    ask_while_it_learns(make_any)
+    ask_while_it_learns(make_any, monkeypatch)
     while time.monotonic() < end:
-        ask_while_it_learns(make_any)
+        ask_while_it_learns(make_any, monkeypatch)
 
 
-def ask_while_it_learns(make_any):
-    """Four threads ask a model while it learns 20 mini-batches; then its versions are asked the same."""
-    model = make_any(batch_size=64).partial_fit(X[:20, :20], Y[:20] // 2, classes=[0, 1])
-    versions, said, errors, done = [copy.copy(model)], [], [], threading.Event()
+def versions_of(model, monkeypatch):
+    """Return a list that gets every version that a model publishes, also those in the middle of a call."""
+    versions = [copy.copy(model)]
 
     def published(self, name, value):
         object.__setattr__(self, name, value)
-        if self is model and name == "_learned":  # also in the middle of a call, where a mini-batch ends
+        if self is model and name == "_learned" and value is not versions[-1]._learned:
             versions.append(copy.copy(model))
 
-    model.__class__ = type(type(model).__name__, (type(model),), {"__setattr__": published})
+    monkeypatch.setattr(type(model), "__setattr__", published, raising=False)
+    return versions
+
+
+def ask_while_it_learns(make_any, monkeypatch):
+    """Four threads ask a model while it learns 20 mini-batches; then its versions are asked the same."""
+    model = make_any(batch_size=64).partial_fit(X[:20, :20], Y[:20] // 2, classes=[0, 1])
+    versions, said, errors, done = versions_of(model, monkeypatch), [], [], threading.Event()
 
     def ask(which):
         try:
@@ -333,7 +339,7 @@ def test_what_is_held_never_changes(make):
 
 @pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize("related", [True, False])
-def test_a_merge_with_a_model_that_learns_takes_one_version_of_it(make_any, saved, related):
+def test_a_merge_with_a_model_that_learns_takes_one_version_of_it(make_any, saved, related, monkeypatch):
     """Words and classes come to the other model in its own thread; what is joined is what it once was."""
     ancestor = make_any(batch_size=64).partial_fit(X[:20, :20], Y[:20] // 2, classes=[0, 1]).settle()
     mine = copy.copy(ancestor).partial_fit(X[20:40, :20], Y[20:40] // 2)
@@ -341,7 +347,7 @@ def test_a_merge_with_a_model_that_learns_takes_one_version_of_it(make_any, save
     if not related:
         other.partial_fit(X[40:60, :20], Y[40:60] // 2, classes=[0, 1])
     root = ancestor if related else None
-    versions, errors, done = [copy.copy(other)], [], threading.Event()
+    versions, errors, done = versions_of(other, monkeypatch), [], threading.Event()
 
     def learn():
         try:
@@ -349,7 +355,6 @@ def test_a_merge_with_a_model_that_learns_takes_one_version_of_it(make_any, save
                 rows, columns = slice(60 + 8 * i, 68 + 8 * i), min(40, 20 + 2 * i)
                 labels, classes = (Y[rows] // 2, [0, 1]) if i < 6 else (Y[rows], [0, 1, 2])
                 other.partial_fit(X[rows, :columns], labels, classes=classes)
-                versions.append(copy.copy(other))
         except BaseException as error:
             errors.append(error)
         finally:
