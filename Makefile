@@ -2,6 +2,7 @@
 #   PYTHON=python3.12   another interpreter (the environment is made again when its version changes)
 #   ARGS="-k random"    arguments for pytest or the demo
 #   LOCKED=1            install the versions of requirements/dev.lock, not the newest
+#   MINUTES=5           how long each soak of check-all lasts
 #   QUICK=1 PARTS="kernel prediction"    a benchmark of minutes, and only these parts of it
 PYTHON ?= python3
 VENV := .venv
@@ -47,7 +48,7 @@ lock: $(VENV)/.extra-dev  ## write requirements/dev.lock: the versions of today 
 
 # Threads that ask while another learns; BAYESPA_THREADS_SECONDS says how long.
 THREADS := tests/topics/test_value.py::test_four_threads_ask_while_one_learns
-check-all: $(VENV)/.extra-test  ## run what .ci/run does not: thread sanitizer, wheels, Clang, lowest versions, fuzzing, all moments
+check-all: $(VENV)/.extra-test  ## run what .ci/run does not: thread sanitizer, wheels, Clang, lowest versions, fuzzing, soak, benchmark
 	$(MAKE) tsan
 	$(MAKE) clang
 	$(MAKE) wheels
@@ -63,6 +64,8 @@ check-all: $(VENV)/.extra-test  ## run what .ci/run does not: thread sanitizer, 
 	BAYESPA_THREADS_SECONDS=60 $(BIN)/pytest -n $(CORES) $(THREADS)
 	BAYESPA_THREADS_SECONDS=60 $(MAKE) tsan ARGS="$(THREADS)"
 	$(MAKE) fuzz
+	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30)
+	$(BIN)/python -m benchmarks.serve --minutes $(or $(MINUTES),30)
 	$(MAKE) bench
 
 lint: $(VENV)/.extra-dev  ## check style and types
