@@ -80,6 +80,10 @@ def test_papers_of_a_release_have_its_version_and_its_dependencies():
     assert asked.split("- python\n")[1].split() == [
         part for one in wanted for part in ("-", *re.sub(">=", " >=", one).split())
     ]
+    built = re.findall(r'"(.*?)"', re.search(r"^requires = (.*)", settings, flags=re.MULTILINE)[1])
+    hosts = recipe[recipe.index("  host:") : recipe.index("  run:")]
+    assert len(built) == 2
+    assert all(f"- {one.replace('>=', ' >=')}\n" in hosts for one in built)
     assert f'version: "{bayespa.__version__}"' in recipe
     assert f"version: {bayespa.__version__}\n" in citation
     assert re.search(r"^## \[(.*?)\]", changelog, flags=re.MULTILINE)[1] == bayespa.__version__
