@@ -2,7 +2,7 @@
 
     python examples/two_machines.py
 
-Both go on from a common ancestor, so that they mean the same by a topic. Models travel as files.
+Both continue from a common ancestor, so that topic 7 of one is topic 7 of the other. Models travel as files.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +18,7 @@ from bayespa.datasets import load_arxiv_sample
 
 
 def work(folder: Path, part: int) -> Path:
-    """Go on learning from the ancestor with one half, on what might be another machine."""
+    """Continue from the ancestor with one half of the corpus, perhaps on another machine."""
     model = load(folder / "ancestor.bayespa")
     model.partial_fit(sparse.load_npz(folder / f"words-{part}.npz"), np.load(folder / f"labels-{part}.npy"))
     result = folder / f"part-{part}.bayespa"
