@@ -184,7 +184,7 @@ def test_messages_that_are_gone_are_missed(brokers, stream, path):
     brokers.put(stream, RECORDS[6:20])
     brokers.forget(stream, 9)
     found = update(path, url, code=1)
-    assert "documents may be missing; --from first goes on" in found.stderr
+    assert "documents may be missing; --from first continues" in found.stderr
     assert path.read_bytes() == before
     update(path, url, "--from", "first")
     assert bayespa.load(path).estimator.n_documents_seen_ == 8 + 6 + 11

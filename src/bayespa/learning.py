@@ -156,7 +156,7 @@ class InThisThread:
 
 
 HERE = InThisThread()
-SETTLED = 16  # mini-batches that are learned for each one under way: the first documents teach the most
+SETTLED = 16  # mini-batches learned for each one in progress: the first documents teach the most
 
 
 def lag_of(lag: int, index: int) -> int:
@@ -169,10 +169,10 @@ def lag_of(lag: int, index: int) -> int:
 
 
 def level(lag: int, index: int) -> bool:
-    """Return whether nothing is under way when mini-batch `index` begins: a checkpoint then changes nothing.
+    """Return whether no step is in progress when mini-batch `index` begins: a checkpoint changes nothing.
 
-    So it is while the lag is 1, and then after every `SETTLED` times as many mini-batches as it is, or as the
-    next lower power of two.
+    With a lag of 1 this is always so. With a larger one it is so at multiples of `SETTLED` times the lag,
+    where the lag is rounded down to a power of two.
 
     >>> [index for index in range(28, 700) if level(8, index)]
     [28, 29, 30, 31, 32, 64, 128, 256, 384, 512, 640]

@@ -130,7 +130,7 @@ def test_messages_that_are_gone_are_told(path, papers, tmp_path):
             until(lambda: service.store.offsets)
         nats.put("papers", messages(papers, 303, 310))
         nats.forget("papers", 5)
-        with pytest.raises(ValueError, match="documents may be missing; --from first goes on"):
+        with pytest.raises(ValueError, match="documents may be missing; --from first continues"):
             BrokerFeed(service, url, FIELDS).__enter__()
         with BrokerFeed(service, url, FIELDS, "first"):
             until(lambda: service.published.version == 4)  # two of the four that are left have labels

@@ -27,7 +27,7 @@ from bayespa.text.saving import load_text_model
 from bayespa.text.stream import StreamRun, learn_stream
 
 GOES_ON = (
-    "interrupted; learning goes on to the next place from which --resume leads to the same model, at most "
+    "interrupted; learning continues to the next place from which --resume gives the same model, for at most "
     "16 mini-batches for each that is in progress; another signal ends it sooner"
 )
 

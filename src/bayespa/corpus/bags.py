@@ -224,7 +224,15 @@ def _group(lines: Lines, n_documents: int, n_words: int, report: Reporter) -> It
 
 
 def read_vocabulary(path: str | os.PathLike[str], encoding: str = "utf-8") -> list[str]:
-    """Read the words of columns, one per line, as in ``vocab.NAME.txt`` and ``vocabulary.txt``."""
+    r"""Read the words of columns, one per line, as in ``vocab.NAME.txt`` and ``vocabulary.txt``.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "vocab.tiny.txt")
+    ...     _ = path.write_text("topic\nword\n")
+    ...     read_vocabulary(path)
+    ['topic', 'word']
+    """
     source = Source(os.fspath(path))
     with open_lines(source, Fields(encoding=encoding)) as lines:
         return list(parse_lines(lines, lambda line, _: line.rstrip("\r\n"), refuse(source.name)))

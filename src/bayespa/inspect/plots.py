@@ -100,7 +100,28 @@ def _svg(figure: Figure, description: str) -> str:
 
 
 def word_bars(words: Sequence[str], values: Sequence[float], description: str, std: Any = None) -> str:
-    """Draw words with a bar each, the first on top, and the values' standard deviations if given."""
+    """Draw n words with a bar each, the first on top.
+
+    Parameters
+    ----------
+    words : sequence of n str
+    values : sequence of n float
+        Not negative.
+    description : str
+        For screen readers.
+    std : array of shape (n,), optional
+        Standard deviations of the values.
+
+    Returns
+    -------
+    str
+        An <svg> element.
+
+    Examples
+    --------
+    >>> word_bars(["star", "galaxy"], [0.2, 0.1], "two words").count("<text") > 1
+    True
+    """
     with _drawing(2.4, 0.2 * len(words) + 0.1, description) as (figure, svg):
         axes = figure.subplots()
         places = np.arange(len(words))
@@ -121,6 +142,24 @@ def weight_map(
     """Draw weights (rows, columns) as squares: colour is the sign, depth the size, and side the certainty.
 
     A square is full if its weight is `SURE` standard deviations from 0, and vanishes if it is 0 or NaN.
+
+    Parameters
+    ----------
+    mean, std : arrays of shape (n_rows, n_columns)
+        Weights and their standard deviations.
+    rows, columns : sequences
+        Their names.
+    xlabel : str
+
+    Returns
+    -------
+    str
+        An <svg> element.
+
+    Examples
+    --------
+    >>> weight_map([[1.0, -2.0]], [[0.5, 0.5]], ["cs.GT"], ["0", "1"], "topic")[:4]
+    '<svg'
     """
     mean, std = np.nan_to_num(np.asarray(mean, np.float64)), np.nan_to_num(np.asarray(std, np.float64))
     depth = np.abs(mean) / max(float(np.abs(mean).max()), np.finfo(float).tiny)
@@ -138,7 +177,11 @@ def weight_map(
 
 
 def confusion(matrix: ArrayLike, names: Sequence[object]) -> str:
-    """Draw a confusion matrix (true classes in rows), each row as shares of its class."""
+    """Draw a confusion matrix (n, n) of n named classes; true ones are rows, drawn as shares of their class.
+
+    >>> confusion([[8, 2], [1, 9]], ["ham", "spam"])[:4]
+    '<svg'
+    """
     matrix = np.asarray(matrix)
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     n = len(names)
@@ -186,7 +229,12 @@ def _label_cells(axes: Axes, rows: Sequence[object], columns: Sequence[object]) 
 
 
 def reliability_diagram(groups: Reliability) -> str:
-    """Draw accuracy against confidence, and the number of predictions."""
+    """Draw accuracy against confidence, and the number of predictions.
+
+    >>> from bayespa.inspect import reliability
+    >>> reliability_diagram(reliability(["a", "b"], [[0.75, 0.25], [0.75, 0.25]], ["a", "b"]))[:4]
+    '<svg'
+    """
     description = f"Calibration curve; the expected calibration error is {groups.error:.3f}"
     with _drawing(4.2, 4.2, description) as (figure, svg):
         axes, counts = figure.subplots(2, sharex=True, height_ratios=[3, 1])
@@ -204,7 +252,11 @@ def reliability_diagram(groups: Reliability) -> str:
 
 
 def scatter(true: ArrayLike, predicted: ArrayLike, name: str) -> str:
-    """Draw predicted against true values of the target `name`."""
+    """Draw predicted (n,) against true values (n,) of the target `name`.
+
+    >>> scatter([1.0, 2.0], [1.5, 2.0], "stars")[:4]
+    '<svg'
+    """
     true, predicted = np.asarray(true, np.float64), np.asarray(predicted, np.float64)
     with _drawing(4.4, 4.2, f"Predicted against true values of {name}, {len(true)} documents") as (
         figure,
@@ -236,6 +288,11 @@ def learning_curve(
         Scores to draw as labelled horizontal lines.
     name : str
         Of the score.
+
+    Examples
+    --------
+    >>> learning_curve([100, 200, 300], [0.5, 0.7, 0.75], references={"guessing": 0.1})[:4]
+    '<svg'
     """
     with _drawing(5.6, 3.1, f"The {name} over the stream: from {score[0]:.2f} to {score[-1]:.2f}") as (
         figure,
@@ -260,7 +317,13 @@ def learning_curve(
 
 
 def topic_growth(progress: Sequence[Progress], n_named: int = len(MARKS)) -> str:
-    """Draw the sizes of the topics over the stream, with names of the largest, and their number."""
+    """Draw the sizes of the topics over the stream, with names of the `n_named` largest, and their number.
+
+    >>> from bayespa.inspect import Progress
+    >>> first, later = Progress(100, 0.5, ("0",), (9e2,)), Progress(200, 0.6, ("0", "1"), (1e3, 6e2))
+    >>> topic_growth([first, later])[:4]
+    '<svg'
+    """
     sizes: dict[str, dict[int, float]] = {}
     for i, step in enumerate(progress):
         for topic, size in zip(step.topic_names, step.topic_sizes, strict=True):

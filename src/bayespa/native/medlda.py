@@ -103,7 +103,7 @@ class Topics:
 
 
 def _aligned(n_rows: int, n_columns: int) -> NDArray[np.float32]:
-    """Room for rows whose lanes do not straddle cache lines, which NumPy does not promise."""
+    """Return an array whose lanes do not cross cache lines, which NumPy does not promise."""
     size = n_rows * n_columns
     buffer = np.empty(size + 16, np.float32)
     start = -buffer.ctypes.data % 64 // buffer.itemsize
@@ -118,7 +118,7 @@ def topic_factors(
     mean: bool,
     n_threads: int = 1,
 ) -> NDArray[np.float32]:
-    """Each word's topic factors, its largest scaled to 1, padded with zeros: (n_words, K rounded up to 8).
+    """Return each word's topic factors, scaled to at most 1, padded with zeros: (n_words, K rounded up to 8).
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Tasks:
 
     @classmethod
     def none(cls, n_docs: int, n_topics: int) -> Tasks:
-        """No task at all: latent Dirichlet allocation."""
+        """Return no task at all: latent Dirichlet allocation."""
         return cls(
             np.empty((0, n_topics)),
             np.empty((0, n_topics, n_topics)),
@@ -205,7 +205,7 @@ class Statistics:
     def zeros(
         cls, documents: Documents, n_topics: int, n_tasks: int, n_kept: int, *, counted: bool
     ) -> Statistics:
-        """Room for the statistics of one phase."""
+        """Return zeros for the statistics of one phase."""
         n_docs = len(documents.ids)
         return cls(
             n_kept,
@@ -233,7 +233,7 @@ class StepResult:
 
     @classmethod
     def zeros(cls, documents: Documents, topics: Topics, tasks: Tasks, schedule: Schedule) -> StepResult:
-        """Room for the result of a step."""
+        """Return zeros for the result of a step."""
         n_topics, n_tasks = len(topics.alpha), len(tasks.mean)
         n_free, n_label = schedule.free_sweeps - schedule.free_burn_in, schedule.sweeps - schedule.burn_in
         return cls(

@@ -44,7 +44,7 @@ def features(
     bias: float,
     n_threads: int = 1,
 ) -> Rows:
-    """Return x of documents over the words of a mini-batch; without the bias, their words have length 1.
+    """Return x of documents over the words of a mini-batch; without bias and runs it has length 1.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def features(
     seen : (u + 1,)
         Documents with each word, and all of them; one more of each.
     runs : (u,), optional
-        Words that are runs of several; they have at most length 1.
+        Words that are runs of several. If their vector is longer than that of the others, it has length 1.
     run_value : float
         The value of a run, where that of a word is 1.
     bias : float
@@ -75,7 +75,7 @@ def learn_words(
     grid: float,
     n_threads: int = 1,
 ) -> WordsLearned:
-    """Return what rows teach words by the squared hinge [PA-5]; `taught`, from before, is taken out first."""
+    """Return what rows teach words by the squared hinge [PA-5]; `taught` before is subtracted first."""
     shape = (len(tables.places), tables.shift.shape[1])
     learned = WordsLearned(np.empty((rows.n, shape[1])), np.empty(shape), np.empty(shape), np.zeros(shape[1]))
     _native.learn_words(

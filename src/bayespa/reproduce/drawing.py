@@ -28,7 +28,7 @@ def panels(n: int, n_rows: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def style_of(method: str) -> dict[str, Any]:
-    """Return how a method is drawn: colour and marker, either of which tells it apart; online ones solid."""
+    """Return the style of a method: its own colour and marker, and a solid line if it is online."""
     return {**numbered([*METHODS].index(method)), "linestyle": "-" if METHODS[method].online else "--"}
 
 
@@ -42,7 +42,7 @@ def label_of(method: str) -> str:
 
 
 def plain_numbers(axis: Axis) -> None:
-    """Write 1 and 3 times the powers of ten at a logarithmic axis, which shows a decade or more for two."""
+    """Label a logarithmic axis at 1 and 3 times powers of ten; widen it to a decade, for two labels."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -54,7 +54,7 @@ def plain_numbers(axis: Axis) -> None:
 
 
 def numbered(place: int) -> dict[str, Any]:
-    """Return the style of the i-th of some curves."""
+    """Return the style of curve number `place`, from 0."""
     return {
         "color": OKABE_ITO[place % len(OKABE_ITO)],
         "marker": MARKERS[place % len(MARKERS)],
@@ -81,5 +81,5 @@ def curve(axes: Axes, x: str, y: str, runs: Runs, label: str, **style: Any) -> N
 
 
 def legend(axes: Axes) -> None:
-    """Add a legend that hides no curve that matters."""
+    """Add a small legend without a frame, where it covers the curves least."""
     axes.legend(frameon=False, fontsize=8, handlelength=2.6)

@@ -20,7 +20,7 @@ TOPICS, QUICK_TOPICS = (20, 40, 60, 80, 110), (20, 60, 110)
 
 
 def _passes(plan: Plan, method: str) -> int:
-    """Return the most passes of a method: a supervised online one reads a stream, that is once."""
+    """Return the largest number of passes of a method: one if it is supervised and online."""
     if METHODS[method].online and not METHODS[method].read_out:
         return 1
     return QUICK_PASSES if plan.quick else MOST_PASSES

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES, QUICK_EXAMPLES = 2000, 300
 EXACT = ("averaging", "Gibbs, exact")
-ROUNDING = 1e-9  # where no loss is ever 0, the averaging rule pays the bound exactly
+ROUNDING = 1e-9  # where no loss is ever 0, the regret of the averaging rule equals the bound
 
 
 def cells(plan: Plan) -> list[Cell]:
@@ -62,7 +62,7 @@ def draw(runs: Runs) -> Figure:
 
 
 def most(run: Runs) -> Spread:
-    """Return the largest regret on the way, in parts of the bound."""
+    """Return the largest regret of each run, divided by the bound."""
     return Spread.of(max(point.objective for point in one.points) for one in run)
 
 
@@ -81,7 +81,7 @@ def _last(runs: Runs) -> str:
 
 
 def claims(runs: Runs) -> list[Claim]:
-    """Judge the theorem where it holds, and how far the steps stray that it does not cover."""
+    """Judge the theorem where it holds, and measure how far the steps that it does not cover differ."""
     found = []
     for title, own in streams(runs).items():
         for method in own.methods:

@@ -10,7 +10,7 @@ from bayespa import GibbsMedLDAClassifier, MedHDPClassifier, MedLDAClassifier, O
 
 Preset = Literal["ours", "paper"]
 
-# The paper's section 5.1, of the methods that do not have it as `paper`.
+# Section 5.1 of the paper, for a method whose class has no `paper`.
 PAPER_GIBBS: dict[str, Any] = {
     "cost": 1.0,
     "margin": 164.0,
@@ -30,7 +30,7 @@ def _sweeps(n: int) -> dict[str, int]:
 
 
 def made(kind: Any, **settings: Any) -> Any:
-    """Make an estimator of settings, of which some may be for experts.
+    """Make an estimator; settings that are not its parameters go to `expert`.
 
     >>> made(MedLDAClassifier, n_topics=8, n_sweeps=3).expert
     {'n_sweeps': 3}
@@ -44,16 +44,16 @@ def made(kind: Any, **settings: Any) -> Any:
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is made of its settings."""
+    """An estimator, and the settings that make it a method of the paper."""
 
     kind: type[Any]
-    settings: Mapping[str, Any] = field(default_factory=dict)  # that make the method what it is
-    paper: Mapping[str, Any] = field(default_factory=dict)  # the paper's
+    settings: Mapping[str, Any] = field(default_factory=dict)  # fixed
+    paper: Mapping[str, Any] = field(default_factory=dict)  # those of the paper's section 5.1
     nonparametric: bool = False  # finds the number of topics by itself
     read_out: bool = False  # finds topics without labels, and a linear SVM decides by them
     online: bool = True
-    passes: Callable[[int], dict[str, int]] = _passes  # the settings that say how many passes there may be
-    patience: int = 1  # its passes, in the place of one of the others: a chain makes many that are short
+    passes: Callable[[int], dict[str, int]] = _passes  # settings for a number of passes
+    patience: int = 1  # its passes for one of the others: those of a chain are short
 
 
 ALONE = {"decides": "topics"}  # as in the paper
@@ -71,7 +71,7 @@ METHODS = {
 
 
 def settings_of(method: str, preset: Preset, **chosen: Any) -> dict[str, Any]:
-    """Return the settings of a method, the paper's where `preset` says so, and those chosen for a cell.
+    """Return the settings of a method: those chosen for a cell, and the paper's if `preset` is "paper".
 
     >>> settings_of("bMedLDA", "ours", n_topics=40)
     {'n_topics': 40, 'batch_size': None, 'decides': 'topics'}

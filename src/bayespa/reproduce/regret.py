@@ -1,4 +1,4 @@
-"""What predictions pay beyond the best distribution in hindsight, beside the bound on that [PA-6]."""
+"""Regret: what predictions pay more than the best distribution in hindsight, and its bound [PA-6]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bayespa.reproduce.data import load
 Floats = NDArray[np.float64]
 RULES: dict[str, dict[str, Any]] = {
     "averaging": {"rule": "averaging"},
-    "Gibbs, exact": {"covariance": "full"},  # its adversary, not itself
+    "Gibbs, exact": {"covariance": "full"},  # the model of its adversary; its own steps are on a grid
     "Gibbs, Gaussian": {"covariance": "full"},
     "Gibbs, diagonal": {"covariance": "diagonal"},
 }
@@ -33,7 +33,7 @@ AXIS: Floats = np.linspace(-6.0, 6.0, 241)  # of a grid of two weights; their pr
 def run(cell: Cell, data_home: Path | None = None) -> Run:
     """Learn a stream one example at a time, with a cost of 1/√n for its n examples.
 
-    The score of a point is the accuracy of predictions until then, its objective their regret in parts of the
+    The score of a point is the accuracy of the predictions so far, its objective their regret divided by the
     bound.
     """
     start = time.process_time()
@@ -60,7 +60,7 @@ def run(cell: Cell, data_home: Path | None = None) -> Run:
 
 
 def examples(cell: Cell, data_home: Path | None) -> tuple[Any, Floats | None]:
-    """Return rows, and labels of ±1; an adversary makes up the labels as it goes."""
+    """Return rows, and labels of ±1; None for an adversary, which chooses each label after the prediction."""
     rng = np.random.default_rng(cell.seed)
     if cell.data == "adversary":
         n = cell.documents or 0
@@ -85,7 +85,7 @@ def lengths(X: Any) -> Floats:
 
 
 def hinge(margin: Floats, sd: Any = 0.0) -> Floats:
-    """Return the expected hinge losses of margins that are normal.
+    """Return the expected hinge losses of normal margins with these means and standard deviations.
 
     >>> hinge(np.array([0.5, 2.0])), hinge(np.array([1.0]), 2.0).round(3)
     (array([0.5, 0. ]), array([0.798]))

@@ -71,7 +71,7 @@ def _summary(finished: Run) -> str:
 
 
 def _clock(seconds: float) -> str:
-    """Write a time as people do.
+    """Return a time as text, in seconds or minutes.
 
     >>> _clock(59.4), _clock(3661.0)
     ('59 s', '61 min')

@@ -34,7 +34,7 @@ class Spread:
         return self.text(3)
 
     def text(self, digits: int) -> str:
-        """Write with so many digits behind the point; what is infinite never happens."""
+        """Return the spread as text with some decimals; "never" if the mean is infinite."""
         if np.isinf(self.mean):
             return "never"
         return f"{self.mean:.{digits}f}" + ("" if np.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
@@ -91,7 +91,7 @@ class Runs(tuple[Run, ...]):
         return Spread.of(1.0 - run.at(passes).score for run in self)
 
     def least_error(self) -> Spread:
-        """Return one minus the best score that each run had on its way."""
+        """Return one minus the best score of each run."""
         return Spread.of(1.0 - run.best for run in self)
 
     def seconds(self) -> Spread:
@@ -99,11 +99,11 @@ class Runs(tuple[Run, ...]):
         return Spread.of(run.last.seconds for run in self)
 
     def passes(self) -> Spread:
-        """Return the passes that were made."""
+        """Return the number of passes."""
         return Spread.of(run.last.passes for run in self)
 
     def n_topics(self) -> Spread:
-        """Return the topics that there were at the end."""
+        """Return the number of topics at the end."""
         return Spread.of(run.last.n_topics for run in self)
 
     def seconds_to(self, score: float) -> Spread:
@@ -111,14 +111,15 @@ class Runs(tuple[Run, ...]):
         return Spread.of(run.first(score).seconds for run in self)
 
     def steps(self) -> list[list[Point]]:
-        """Return the first points of all runs, the second ones, and so on; a run that ended stays there."""
+        """Return the first points of all runs, the second ones, and so on; ended runs repeat their last."""
         longest = max(len(run.points) for run in self)
         return [[run.points[min(i, len(run.points) - 1)] for run in self] for i in range(longest)]
 
     def times_of(self, other: Runs, within: float = 0.0) -> Spread:
-        """Return how many times as long these take as others do in one pass, to be as good or nearly so.
+        """Return the time of these runs to be as good as one pass of others, as a multiple of its time.
 
-        It is means over seeds that are to be as good: whether each run reaches another is chance.
+        They are as good if their mean score is at most `within` lower. Means over seeds are compared, because
+        whether a single run reaches another is chance.
         """
         target = other.score(1).mean - within
         one_pass = Spread.of(run.at(1).seconds for run in other).mean
@@ -128,7 +129,7 @@ class Runs(tuple[Run, ...]):
         return Spread.of([np.inf])
 
     def passes_to_best(self, within: float) -> Spread:
-        """Return the passes until each run's score was so near to its best."""
+        """Return the passes until the score of each run was `within` its best."""
         return Spread.of(run.first(run.best - within).passes for run in self)
 
 

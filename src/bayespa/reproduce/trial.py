@@ -62,7 +62,7 @@ class Watch:
             )
         if whole:
             objective.append(0.0)
-        self._start += time.process_time() - clock  # the clock stood still
+        self._start += time.process_time() - clock  # evaluation does not count
         return ends
 
     def _try(self) -> tuple[float, float]:

@@ -58,6 +58,13 @@ def create_app(
         Whether the log of changes contains texts.
     feed : BrokerFeed, optional
         Feeds the service from a broker; metrics and health report it.
+
+    Examples
+    --------
+    ::
+
+        with Service(Path("model.bayespa")) as service:
+            uvicorn.run(create_app(service))
     """
     limits = limits or Limits()
     metrics = Metrics(service)

@@ -77,6 +77,22 @@ class Reviews:
         Share of the documents that are drawn at random.
     clock : callable
         Returns seconds since the epoch.
+
+    Examples
+    --------
+    >>> import bayespa, pathlib, tempfile
+    >>> model = bayespa.TextModel("linear", random_state=0)
+    >>> _ = model.learn(["good film", "bad film"], ["positive", "negative"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "model.bayespa")
+    ...     bayespa.save(model, path)
+    ...     with Service(path) as service:
+    ...         _ = service.predict(["a great film"])
+    ...         reviews = Reviews(service, Monitor())
+    ...         (waiting,) = reviews.next("Ann", n=1)
+    ...         done = reviews.label("Ann", waiting["id"], "positive")
+    >>> done["label"], done["after"] > done["before"]
+    ('positive', True)
     """
 
     def __init__(

@@ -175,8 +175,8 @@ class BrokerSource(Connected):
     def lost(self, what: str) -> ValueError:
         """Return an error that says why reading cannot continue."""
         return ValueError(
-            f"{self.name}: {what}, so documents may be missing; --from first goes on with the first message "
-            "that there is, --from last with the next to come"
+            f"{self.name}: {what}, so documents may be missing; --from first continues with the first "
+            "message that there is, --from last with the next to come"
         )
 
 
@@ -256,6 +256,15 @@ def read_stream(
         Collects malformed messages, which are left out. By default the first raises `MalformedInput`.
     drain : bool
         Whether to stop at the present end of the stream.
+
+    Examples
+    --------
+    ::
+
+        with open_source("kafka://localhost:9092/papers") as source:
+            source.begin("first", {})
+            for document in read_stream(source, Fields(), drain=True):
+                print(document.id, document.label)
     """
     while True:
         messages = source.read(POLL)

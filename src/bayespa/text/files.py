@@ -58,7 +58,14 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class ModelFileError(ValueError):
-    """The file is not a model, or is damaged, or was written by a later version."""
+    """The file is not a model, or is damaged, or was written by a later version.
+
+    >>> try:
+    ...     decode(b"PK, the beginning of a zip file")
+    ... except ModelFileError as error:
+    ...     print(type(error).__name__)
+    ModelFileError
+    """
 
 
 def write(path: str | os.PathLike[str], state: Any, arrays: Arrays) -> None:

@@ -89,6 +89,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ModelFileError
         If it is not a model file, is damaged, or was written by a later version.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, bayespa
+    >>> model = bayespa.TextModel("linear", random_state=0)
+    >>> _ = model.learn(["good film", "bad film"], ["positive", "negative"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "model.bayespa")
+    ...     bayespa.save(model, path)
+    ...     loaded = bayespa.load(path)
+    >>> loaded.predict(["a good one"])
+    ['positive']
     """
     state, arrays = files.read(path)
     try:

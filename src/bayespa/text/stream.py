@@ -66,7 +66,7 @@ class StreamRun:
 
 
 def _checksum(documents: list[Document], checksum: int) -> int:
-    """Return the checksum of a stream that goes on with these documents."""
+    """Return the checksum of a stream after these further documents."""
     pieces: list[bytes] = []
     for content, label, *_ in documents:
         if isinstance(content, str):

@@ -35,8 +35,8 @@ UNLIKELY = 2.0**20  # log weight against what a model of an earlier version did 
 TOGETHER = 32  # likelihoods whose product a single logarithm takes: noise keeps it above 0
 FARTHEST, WIDTH = 2.0, 2.0**-5  # margins beyond it count as it; the width of a bin
 BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each bin begins
-OFTEN = 4.0  # as how many documents one of a rare class counts at most
-RARITY = 0.3  # with many classes, one that n documents have counts as if n^0.3 times fewer had it
+OFTEN = 4.0  # as how many documents a document of a rare class counts, at most
+RARITY = 0.3  # with more than two classes, one of n documents counts as if it had n^0.3 times fewer
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ def _of_shares(margin: Floats, labels: NDArray[np.float32]) -> Floats:
     known = ~np.isnan(labels).any(axis=1)
     twice, temperatures = np.ascontiguousarray(2.0 * margin[known].T), TEMPERATURES[:, None]
     top = twice.max(axis=0) / temperatures
-    lift = np.maximum(-30.0 - top, 0.0)  # far below 0 sigmoids are exp, and shares the same of all that is so
+    lift = np.maximum(-30.0 - top, 0.0)  # far below 0 a sigmoid is exp: lifting all margins changes no share
     np.maximum(top, -30.0, out=top)
     right = twice[labels[known].argmax(axis=1), np.arange(twice.shape[1])] / temperatures + lift
     right = log_sigmoid(right) - log_sigmoid(top)
-    shares = -twice / temperatures[:, None]  # minus margins first; in one array, which takes most of the time
+    shares = -twice / temperatures[:, None]  # minus margins at first; updated in place, to save time
     shares -= lift[:, None]
     shares = exp(np.minimum(shares, 700.0, out=shares))
     shares += 1.0
@@ -214,7 +214,7 @@ class Calibration:
         return ONE_MISTAKE[:, :, : shape(self.kind)[2]]
 
     def prior(self) -> dict[str, Any]:
-        """Return the prior of everything that is learned: a few documents without a mistake prove little."""
+        """Return the prior of everything that is learned: one mistake, so that few documents prove little."""
         prior: dict[str, Any] = {
             "temperature": Categorical(self._one_mistake.ravel()),
             "classes": Tally(np.ones((2, self.n_tasks))),
@@ -259,10 +259,10 @@ class Calibration:
         return learned
 
     def often(self, posterior: Joint, labels: NDArray[np.float32]) -> Floats:
-        """Return as how many documents each counts for its words, (n,): √r if its class is r times too rare.
+        """Return as how many documents each counts for words, (n,).
 
-        That is with many classes, beside the average class; a class that is more frequent than that counts
-        once.
+        With more than two classes this is √r, at most OFTEN, if its class is r times rarer than the average
+        class. All others count once.
         """
         if self.kind != "exclusive":
             return np.ones(len(labels))

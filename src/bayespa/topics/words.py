@@ -1,9 +1,9 @@
 """Words beside topics: weights of all words, which learn what topics leave of a margin. [MED-9].
 
-Topics are a narrow view of a document. A linear model of its words learns in the same pass: the posterior is
-a diagonal Gaussian, moved by the squared hinge [PA-5] where the sum of both margins is violated. Its natural
+Topics only summarise a document. A linear model of its words learns in the same pass: the posterior is a
+diagonal Gaussian, moved by the squared hinge [PA-5] where the sum of both margins is too small. Its natural
 parameters are multiples of UNIT: their sums and differences are exact, so what a mini-batch taught can be
-taken out without a trace, and most take two bytes in a file (`bayespa.text.cells`).
+subtracted exactly, and most take two bytes in a file (`bayespa.text.cells`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bayespa.posteriors import Columns, Gaussian, Joint, Tally
 from bayespa.topics.documents import UNIT, Batch
 
 Floats = NDArray[np.float64]
-SHARE = 0.3  # of the topics' margin that counts beside words: they learn the rest
+SHARE = 0.3  # of the topics' margin that counts; words learn the rest
 RUN = 0.5  # the value of a run of several words, where that of a word is 1
 BIAS = 0.5  # the value of a feature that every document has
 COST = 0.5  # c of the squared hinge, for decisions in their unit
@@ -100,7 +100,7 @@ class Words:
     ) -> tuple[dict[str, Any], Floats, float]:
         """Return what a batch adds, uᵀx (n, T) before, and the loss. [MED-9].
 
-        Words have no latent variables: what the batch taught them before is always taken out.
+        Words have no latent variables: what the batch taught them before is always subtracted first.
 
         Parameters
         ----------
@@ -135,10 +135,10 @@ class Words:
         return statistics, learned.guess, float(learned.loss.sum())
 
     def features(self, batch: Batch, seen: Floats) -> Rows:
-        """Return x of the documents over the batch's vocabulary, whose words have length 1 without the bias.
+        """Return x of the documents over the batch's vocabulary; without bias and runs it has length 1.
 
-        Runs of several words stand beside them in the same unit: what words have does not depend on them,
-        unless they would be longer than the words.
+        Runs of several words have the same unit, so that they do not change the entries of words. Only if
+        the vector of the runs is the longer one, it is the runs that have length 1.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class Words:
         return features(batch.documents, seen, batch.runs, RUN, BIAS, self.n_threads)
 
     def _wanted(self, labels: NDArray[np.float32], margin: Floats, often: Floats) -> Zones:
-        """Return where uᵀx has to lie for the sum of both margins to be right: anywhere without a label."""
+        """Return where uᵀx must lie for the sum of both margins to be right; without a label, anywhere."""
         if self.regression:
             rest = labels - margin
             lower, upper = rest - self.margin, rest + self.margin
@@ -169,7 +169,7 @@ class WordView:
 
 
 def _places(batch: Batch) -> NDArray[np.int64]:
-    """Return the columns of the batch's words, and behind them, as the linear steps have it, the bias."""
+    """Return the columns of the batch's words and, after them, of the bias: the order of the linear steps."""
     return np.append(batch.documents.vocabulary + 1, 0)
 
 

@@ -1,4 +1,4 @@
-// Calls of the service. A call that gets no answer is an Away error: the page goes on when the service is back.
+// Calls of the service. A call that gets no answer is an Away error: the page continues when the service is back.
 
 export class Away extends Error {}
 export class Refused extends Error {
