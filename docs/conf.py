@@ -71,6 +71,12 @@ def write_notebooks(app):
         (folder / f"{path.stem}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
+def skip_fields(app, what, name, member, skip, options):
+    """Leave out the fields of named tuples, which the signature has: Python calls them aliases."""
+    return True if type(member).__name__ == "_tuplegetter" else None
+
+
 def setup(app):
     """Sphinx calls this."""
     app.connect("builder-inited", write_notebooks)
+    app.connect("autodoc-skip-member", skip_fields)

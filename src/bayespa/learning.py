@@ -66,8 +66,8 @@ class Step(Generic[S]):
 class Before(Generic[S]):
     """The last step of a mini-batch, which is to be replaced.
 
-    If `kept`, it stays in the posterior while the batch is learned again, to find latent variables with: if
-    the batch is all of the data, or if the step was a guess.
+    If `kept`, it stays in the posterior while the batch is learned again, so that latent variables are
+    sampled with it: if the batch is all of the data, or if the step was a guess.
     """
 
     step: Step[S]
