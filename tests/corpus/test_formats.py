@@ -176,6 +176,7 @@ def test_globs_are_sorted_and_paths_keep_their_order(tmp_path):
             ValueError,
             "the format of 'a.xyz' is unknown from its name; give format= one of lines, files, jsonl",
         ),
+        ("a.xlsx", {}, ValueError, "'a.xlsx' is a spreadsheet, which is not read; save it as CSV"),
         ("a.txt", {"format": "json"}, ValueError, "format='json' is unknown; use one of lines"),
         ("a.txt", {"target": "many"}, ValueError, "target='many' is unknown"),
         ("a.txt", {"separator": ""}, ValueError, "separator='' must not be empty"),
@@ -187,7 +188,7 @@ def test_globs_are_sorted_and_paths_keep_their_order(tmp_path):
 def test_wrong_arguments_are_told_at_once(tmp_path, monkeypatch, paths, options, error, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    for name in ("a.xyz", "a.txt"):
+    for name in ("a.xyz", "a.xlsx", "a.txt"):
         (tmp_path / name).write_text("")
     with pytest.raises(error, match=message):
         read(paths, **options)

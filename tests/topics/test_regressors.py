@@ -76,7 +76,7 @@ def test_explanation_of_each_target_adds_up_to_its_prediction(regressor, corpus,
     ("y", "message"),
     [
         ([1.0], "y has 1 targets per document, but the model has learned 2"),
-        ([["a", "b"]], "could not convert"),
+        ([["a", "b"]], "y holds 'a'; a regressor needs numbers"),
         (np.array([["a", "b"]]), "y holds <U1; a regressor needs numbers"),
         ([[1.0, np.inf]], r"y\[0, 1\] is inf"),
         ([[1e39, 1.0]], r"too large for float32: y\[0, 0\] is 1e\+39"),

@@ -34,6 +34,7 @@ _FORMAT_OF_SUFFIX = {
     ".data": "matlab",
     ".gml": "gml",
 }
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _COMPRESSED = (".gz", ".xz", ".zst")
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of gzip and pyarrow are OSErrors
 _BUFFER = 1 << 18
@@ -78,6 +79,8 @@ class Source:
         found = _FORMAT_OF_SUFFIX.get(suffix)
         if self.in_folder and found in (None, "lines"):
             return "files"
+        if suffix in _SPREADSHEETS:
+            raise ValueError(f"{self.path!r} is a spreadsheet, which is not read; save it as CSV")
         if found is None:
             raise ValueError(
                 f"the format of {self.path!r} is unknown from its name; give format= one of "
@@ -154,7 +157,9 @@ def file_system(url: str) -> tuple[Any, str]:
     try:
         import pyarrow.fs as fs
     except ImportError as error:
-        raise ImportError(f"reading {url} needs pyarrow: pip install bayespa[data]") from error
+        raise ImportError(
+            f"reading {url} needs pyarrow: pip install bayespa[data]; `bayespa update` reads brokers"
+        ) from error
     try:
         found: tuple[Any, str] = fs.FileSystem.from_uri(url)
     except ValueError as error:  # pyarrow's errors are ValueErrors

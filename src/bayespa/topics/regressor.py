@@ -118,9 +118,15 @@ def real_targets(y: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[np.float6
            [nan]])
     """
     if y.dtype.kind not in "biufO":
-        raise ValueError(f"y holds {y.dtype}; a regressor needs numbers")
+        raise ValueError(f"y holds {y.dtype}; a regressor needs numbers, a classifier learns classes")
     targets = np.full(y.shape, np.nan)
-    targets[known] = y[known].astype(np.float64)
+    try:
+        targets[known] = y[known].astype(np.float64)
+    except (TypeError, ValueError) as error:
+        wrong = next((value for value in y[known] if isinstance(value, str)), y.dtype)
+        raise ValueError(
+            f"y holds {wrong!r}; a regressor needs numbers, a classifier learns classes"
+        ) from error
     if not (np.abs(targets[known]) < LARGEST).all():
         where = np.argwhere(known & ~(np.abs(targets) < LARGEST))[0].tolist()
         raise ValueError(
