@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import bayespa
 from bayespa.datasets import make_topic_corpus
+from bayespa.topics.estimator import Learned
 from bayespa.topics.waiting import Backlog
 
 FEW = {"first_documents": 40, "first_sweeps": 3, "prediction_sweeps": 2}
@@ -280,3 +281,12 @@ def test_a_file_with_other_documents_is_refused(name, change, message, small):
     assert len(Backlog.from_file(values, 40, meaning)) == 20
     with pytest.raises(ValueError, match=message):
         Backlog.from_file({**values, name: change(values[name])}, 40, meaning)
+
+
+def test_the_first_documents_are_learned_again_at_few_sizes(monkeypatch):
+    sizes, begun = [], Learned.begun
+    monkeypatch.setattr(Learned, "begun", lambda self, n, words: sizes.append(n) or begun(self, n, words))
+    model = text_model("linear")
+    for i in range(100):
+        model.learn(TEXTS[i : i + 1], NAMES[i % 2 : i % 2 + 1]).predict(TEXTS[:1])
+    assert sizes == [*range(1, 33), *range(34, 65, 2), *range(68, 101, 4)]

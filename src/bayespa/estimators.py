@@ -146,6 +146,11 @@ class Features:
         found = {"feature_names_in_": self.names, "topic_words_": self.topical, "runs_": self.runs}
         return {"n_features_in_": self.n, **{k: v for k, v in found.items() if v is not None}}
 
+    def first(self, n: int) -> Features:
+        """Return the first n columns."""
+        names, topical, runs = (None if a is None else a[:n] for a in (self.names, self.topical, self.runs))
+        return self if n == self.n else Features(n, names, topical, runs)
+
     def wider(self, X: Any, name: str, roles: Roles = NO_ROLES) -> Features:
         """Return the columns of X, which may have additional ones; else raise a ValueError.
 

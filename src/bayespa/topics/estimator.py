@@ -23,7 +23,7 @@ from bayespa.topics.knowledge import Knowledge
 from bayespa.topics.model import Model
 from bayespa.topics.parameters import resolved
 from bayespa.topics.part import Floats
-from bayespa.topics.waiting import Backlog, Targets, beginning, few
+from bayespa.topics.waiting import Backlog, Targets, beginning, few, looked_at
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -65,9 +65,11 @@ class Learned:
     progressive: Floats | None = None  # (n, T): margins before learning; at the end those of the last call,
     n_recent: int = 0  # which had so many documents; 0: all of them
     waiting: Backlog | None = None  # documents after those of `state`
+    look: Learned | None = None  # at the first of them, if it was needed: see `_first_look`
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached values
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}  # without cached values
+        return {**kept, "look": None}
 
     @cached_property
     def knowledge(self) -> Knowledge:
@@ -89,10 +91,37 @@ class Learned:
     @cached_property
     def _now(self) -> Learned:
         assert self.waiting is not None
-        corpus, targets = self.waiting.joined(self.meaning, self.features.n)
-        schedule = {**self.schedule, "n_passes": self.passes if not self.state.n_steps else 1}
-        own = Losses(self.losses.tolist())  # another thread may be adding to the shared list
-        start = [replace(self, waiting=None, losses=own)]
+        start, begin = self, 0
+        if not self.state.n_steps:
+            start = self._first_look
+            begin = start.state.n_examples
+        alone = replace(self, meaning=start.meaning, progressive=start.progressive, waiting=None, look=None)
+        alone = with_room(start, alone)
+        if begin == len(self.waiting):
+            return alone
+        return alone.taught(*self.waiting.cut(self.meaning, self.features.n, begin), n_passes=1)
+
+    @cached_property
+    def _first_look(self) -> Learned:
+        """What is known of the first documents, if all wait, at a size from `looked_at`."""
+        assert self.waiting is not None
+        n = looked_at(len(self.waiting))
+        if self.look is not None and self.look.model is self.model and self.look.state.n_examples == n:
+            return self.look
+        return self.begun(n, self.waiting.n_words(n))  # words of later documents do not change it
+
+    def begun(self, n: int, n_words: int) -> Learned:
+        """Return what is known of the first n documents and words, if all documents wait."""
+        assert self.waiting is not None
+        start = replace(self, features=self.features.first(n_words), waiting=None, look=None)
+        documents = self.waiting.cut(self.meaning, n_words, 0, n)
+        return start.taught(*documents, n_passes=self.passes)
+
+    def taught(self, corpus: Corpus, targets: Targets, n_passes: int | None) -> Learned:
+        """Return what is known after learning documents."""
+        schedule = {**self.schedule, "n_passes": n_passes}
+        # Another thread may be adding to the shared list of losses.
+        start = [replace(self, losses=Losses(self.losses.tolist()))]
         steps = lessons(start, corpus, targets, np.arange(len(corpus)), **schedule)
         return deque(steps, maxlen=1).pop()[0]
 
@@ -294,7 +323,7 @@ class TopicEstimator(ValueEstimator):
             n += len(waiting)
             waiting = waiting.and_then(corpus, targets, meaning)
             if n >= size:
-                corpus, targets = waiting.joined(meaning, learned.features.n)
+                corpus, targets = waiting.cut(meaning, learned.features.n)
         begin, start = 0, [learned]
         del learned
         while n - begin >= size:
@@ -356,7 +385,8 @@ class TopicEstimator(ValueEstimator):
         """
         learned: Learned = self._known()
         if learned.waiting is not None:
-            self._learned = learned.now
+            n = 0 if learned.state.n_steps else len(learned.waiting)
+            self._learned = learned.begun(n, learned.features.n) if n else learned.now
             self._ready()
         return self
 
@@ -388,7 +418,8 @@ class TopicEstimator(ValueEstimator):
             self._require_known(before, X, n_words)
         if self._given() != before.parameters or meaning is not before.meaning:
             made = self._made(meaning, before.key)
-        return replace(before, features=features, progressive=None, **made)
+        look = vars(before).get("_first_look", before.look)
+        return replace(before, features=features, progressive=None, look=look, **made)
 
     def _reported(
         self, steps: Iterator[tuple[Learned, Round[Joint, Joint]]]

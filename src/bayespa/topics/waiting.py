@@ -5,8 +5,10 @@ Until then its documents wait, and predictions count them: what they would teach
 when somebody asks, and never kept.
 
 In the beginning all documents wait. The first ones initialise topics, fix the units of numbers and, if they
-are few, are learned in several passes; all of that is done again when somebody asks after more of them. When
-there are enough documents (`beginning`), all of them are learned a last time, and are forgotten.
+are few, are learned in several passes. All of that would take too long after each document, so it is done
+again at some sizes (`looked_at`). For predictions, the documents after such a size, up to one in 17, are
+learned in one more pass. When there are enough documents (`beginning`), all of them are learned a last time,
+and are forgotten.
 """
 
 from __future__ import annotations
@@ -54,6 +56,16 @@ def _wanted(n_tasks: int) -> int:
     return max(IN_ALL, PER_TASK * n_tasks)
 
 
+def looked_at(n: int) -> int:
+    """Return the largest number up to n that has only zeros after its first five binary digits.
+
+    >>> [looked_at(n) for n in (0, 31, 32, 33, 34, 255, 256, 271, 272, 4095)]
+    [0, 31, 32, 32, 34, 248, 256, 256, 272, 3968]
+    """
+    zeros = max(0, n.bit_length() - 5)
+    return n >> zeros << zeros
+
+
 @dataclass(frozen=True, eq=False)
 class Call:
     """The documents of one call, their targets, and what these mean."""
@@ -89,21 +101,35 @@ class Backlog:
         kept = Corpus(corpus.counts.copy(), corpus.weights)  # the caller may change its matrix
         return replace(self, pieces=(*self.pieces, Call(kept, targets, meaning)), n=self.n + len(corpus))
 
-    def joined(self, meaning: Any, n_words: int) -> tuple[Corpus, Targets]:
-        """Return the documents and their targets under a meaning."""
+    def n_words(self, n: int) -> int:
+        """Return the number of the last column that the first n documents use, from 1."""
+        missing, last = n, 0
+        for piece in self.pieces:
+            counts = piece.corpus.counts
+            used = counts.indices[: counts.indptr[min(missing, len(piece.corpus))]]
+            missing, last = max(0, missing - len(piece.corpus)), max(last, int(used.max(initial=0)))
+        return last + 1
+
+    def cut(
+        self, meaning: Any, n_words: int, begin: int = 0, end: int | None = None
+    ) -> tuple[Corpus, Targets]:
+        """Return the documents from `begin` to before `end`."""
         counts = [piece.corpus.counts for piece in self.pieces]
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(each.indptr) for each in counts]))])
-        columns = np.concatenate([each.indices for each in counts])
-        data = np.concatenate([each.data for each in counts])
-        weights = np.concatenate([piece.corpus.weights for piece in self.pieces])
-        targets = np.concatenate([piece.under(meaning) for piece in self.pieces])
-        return Corpus(sparse.csr_matrix((data, columns, indptr), (self.n, n_words)), weights), targets
+        ends = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(each.indptr) for each in counts]))])
+        rows, entries = slice(begin, end), slice(ends[begin], ends[self.n if end is None else end])
+        columns = np.concatenate([each.indices for each in counts])[entries]
+        data = np.concatenate([each.data for each in counts])[entries]
+        indptr = ends[begin : None if end is None else end + 1] - ends[begin]
+        matrix = sparse.csr_matrix((data, columns, indptr), (len(indptr) - 1, n_words))
+        weights = np.concatenate([piece.corpus.weights for piece in self.pieces])[rows]
+        targets = np.concatenate([piece.under(meaning) for piece in self.pieces])[rows]
+        return Corpus(matrix, weights), targets
 
     # Files
 
     def to_file(self, meaning: Any, n_words: int) -> dict[str, Any]:
         """Return plain values and arrays."""
-        corpus, targets = self.joined(meaning, n_words)
+        corpus, targets = self.cut(meaning, n_words)
         return {
             "n_passes": self.n_passes,
             "ends": corpus.counts.indptr[1:].astype(np.int64),
