@@ -27,7 +27,8 @@ import faulthandler, signal
 faulthandler.register(signal.SIGUSR1)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-from bayespa.cli import main
+from bayespa.cli import main, start
+start.MOST_CLASSES = -1  # a small corpus is learned at once: here are many mini-batches
 main()
 """
 PROGRAM = [sys.executable, "-c", START]

@@ -156,7 +156,9 @@ def corpus(folder, size=150):
 
 
 def command(*arguments):
-    return [sys.executable, "-c", "from bayespa.cli import main; main()", *map(str, arguments)]
+    """Return a command line of the program, which takes the documents for a part of many."""
+    program = "from bayespa.cli import main, start; start.MOST_CLASSES = -1; main()"
+    return [sys.executable, "-c", program, *map(str, arguments)]
 
 
 def modified(path):

@@ -7,7 +7,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from experiments.suite.corpora import NUMBERS, READERS, SEVERAL
-from experiments.suite.learners import LEARNERS, OURS
+from experiments.suite.learners import LEARNERS, OURS, TRAINED
 
 Cells = dict[tuple[str, str], list[dict[str, Any]]]  # what was found with each seed, by corpus and learner
 TITLES = {
@@ -35,7 +35,7 @@ document has a label, each prediction has at least the best one. Learners withou
 uncertain where the lead of the best class, or the smallest margin of a label, is small. A document with
 several labels is right if all of them are, and as sure as all that is said of it together. For the log
 loss, probabilities are at least a millionth. The seconds of peers include tf-idf. Learners called "train"
-are our models, run by `bayespa train`.
+are our models, run by `bayespa train` on a file; they are only in the table of orders.
 """
 
 
@@ -215,7 +215,7 @@ def page(records: list[dict[str, Any]], mode: str, order: str = "shuffled") -> s
     """Return Markdown with all tables of a mode."""
     records = [r for r in records if r["mode"] == mode]
     single = [r for r in records if not r["stream"]]
-    cells = latest(r for r in single if r["order"] == order)
+    cells = latest(r for r in single if r["order"] == order and r["learner"] not in TRAINED)
     corpora = [name for name in READERS if any(corpus == name for corpus, _ in cells)]
     rows = sorted({row for _, row in cells}, key=place)
     ours = [row for row in rows if row.split(" [")[0] in OURS]

@@ -53,7 +53,7 @@ def complete(*words):
 @pytest.mark.parametrize(
     ("arguments", "environment", "said"),
     [
-        (["--help"], {}, "Learn a model from documents, in one pass."),
+        (["--help"], {}, "Learn a model from documents."),
         (["--version"], {}, bayespa.__version__),
         (["train", "--help"], {}, "[medlda|medhdp|linear]"),
         (["datasets"], {}, "arxiv-sample"),

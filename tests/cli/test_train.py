@@ -73,8 +73,12 @@ def test_lines_for_people(bayespa, files, model):
     assert "precision  recall     F1  documents" in shown
 
 
-def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
-    """Without shuffling, `train` is TextModel.learn_counts on mini-batches, of which it keeps a history."""
+def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path, monkeypatch):
+    """Without shuffling, of a large corpus, `train` is TextModel.learn_counts on mini-batches.
+
+    It keeps a history of them.
+    """
+    monkeypatch.setattr("bayespa.cli.start.MOST_CLASSES", -1)
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
     bayespa(*command, "-o", tmp_path / "a", "--jobs", 1, "--seed", 3, "--set", "first_documents=256")
     reading = {"label": "topic", "text": ["body"]}
@@ -82,6 +86,21 @@ def test_the_program_learns_what_python_does(bayespa, files, papers, tmp_path):
     for start in range(0, 700, 256):
         texts, labels = zip(*papers[start : min(start + 256, 700)], strict=True)
         model.learn_counts(model.count(texts), labels)
+    of_stream = package.load(tmp_path / "a")._learned
+    model._learned = replace(model._learned, history=of_stream.history, run=of_stream.run)
+    package.save(model, tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["medlda", "linear"])
+def test_a_small_file_is_learned_in_several_passes(bayespa, files, papers, tmp_path, kind):
+    """The model is that of one call, whatever was predicted and learned before for the scores."""
+    command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--shuffle", "0"]
+    found = bayespa(*command, "-o", tmp_path / "a", "--model", kind, "--jobs", 1, "--json").json
+    assert 0.4 < found["accuracy before learning"] < 1.0
+    reading = {"label": "topic", "text": ["body"]}
+    model = package.TextModel(kind, random_state=0, n_jobs=1, reading=reading)
+    model.learn(*zip(*papers[:700], strict=True)).settle()
     of_stream = package.load(tmp_path / "a")._learned
     model._learned = replace(model._learned, history=of_stream.history, run=of_stream.run)
     package.save(model, tmp_path / "b")
@@ -372,7 +391,8 @@ class TestOrder:
         a, b = (package.load(tmp_path / name) for name in "ab")
         assert a.run["checksum"] == b.run["checksum"]
 
-    def test_a_mixed_run_is_resumed_with_the_same_bits(self, bayespa, papers, tmp_path):
+    def test_a_mixed_run_is_resumed_with_the_same_bits(self, bayespa, papers, tmp_path, monkeypatch):
+        monkeypatch.setattr("bayespa.cli.start.MOST_CLASSES", -1)
         path = papers_csv(tmp_path / "d.csv", sorted(papers[:700], key=lambda p: p[1]))
         command = ["train", path, "--topics", 4, "--batch-size", 32, "--set", "first_documents=64"]
         bayespa(*command, "-o", tmp_path / "whole")
@@ -644,9 +664,13 @@ def crash_command(files, path, *more):
     return ["train", files / "train.jsonl", *options, "--checkpoint-every", 32, "-o", path, *more]
 
 
+MANY = "from bayespa.cli import start; start.MOST_CLASSES = -1"  # takes the documents for a part of many
+
+
 @pytest.fixture
-def whole(bayespa, files, tmp_path_factory):
+def whole(bayespa, files, tmp_path_factory, monkeypatch):
     """Bytes of the model of a run that nothing interrupts."""
+    monkeypatch.setattr("bayespa.cli.start.MOST_CLASSES", -1)
     path = tmp_path_factory.mktemp("whole") / "m"
     bayespa(*crash_command(files, path))
     return path.read_bytes()
@@ -657,7 +681,7 @@ class TestCrashes:
         path, kills = tmp_path / "m", 0
         moments = np.random.default_rng(0)
         while kills < 50:
-            with running(*crash_command(files, path, "--resume")) as process:
+            with running(*crash_command(files, path, "--resume"), before=MANY) as process:
                 process.join(moments.uniform(0.0, 0.5))
                 if process.exitcode is None:
                     process.kill()
@@ -666,7 +690,7 @@ class TestCrashes:
             assert process.exitcode == 0
             assert path.read_bytes() == whole
             path.unlink()
-        with running(*crash_command(files, path, "--resume")) as process:
+        with running(*crash_command(files, path, "--resume"), before=MANY) as process:
             process.join()
         assert path.read_bytes() == whole
         assert os.listdir(tmp_path) == ["m"]
@@ -674,7 +698,7 @@ class TestCrashes:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_interrupted_it_saves_and_resumes(self, bayespa, files, whole, tmp_path, number):
         path, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
-        with running(*crash_command(files, path)) as process:
+        with running(*crash_command(files, path), before=MANY) as process:
             while process.is_alive() and not checkpoint.exists():
                 time.sleep(0.002)
             for _ in range(2):  # a second one, from who is impatient, changes nothing

@@ -16,8 +16,11 @@ from bayespa.corpus.order import shuffle_all
 from bayespa.corpus.sources import expand
 from bayespa.text.model import ALL_WORDS, TextModel
 from bayespa.text.predictor import KINDS
+from bayespa.topics.waiting import beginning
 
 _BUFFER = 10_000
+FEW = 4096  # so many documents are few, or more if there are many classes;
+MOST_CLASSES = 256  # with more of these, several passes take too long
 _NUMBERED = {"libsvm", "uci", "matlab", "gml"}  # formats with numbers for words and classes
 
 
@@ -149,6 +152,23 @@ def mixing(look: Look | None, inputs: tuple[str, ...], buffer: int | None) -> di
         err=True,
     )
     return {"all": look.documents}
+
+
+def together(look: Look | None) -> int:
+    """Return the number of documents if they are few, so that they are learned as a whole; else 0.
+
+    >>> look = Look()
+    >>> for i in range(5000):
+    ...     look.add(f"class {i % 50}")
+    >>> together(look)
+    5000
+    """
+    if look is None:
+        return 0
+    names = {name for label in look.labels for name in (label if isinstance(label, tuple) else (label,))}
+    n_classes = sum(isinstance(name, str) for name in names)
+    few = n_classes <= MOST_CLASSES and look.documents < max(FEW, beginning(n_classes))
+    return look.documents if few else 0
 
 
 def mixed(documents: Iterator[Document], started: Mapping[str, Any]) -> Iterator[Document]:

@@ -175,7 +175,7 @@ def train(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Learn a model from documents, in one pass.
+    """Learn a model from documents.
 
     INPUT is a file, a folder, a glob or '-' for standard input. Formats: JSONL, CSV, TSV, Parquet, Arrow,
     text (one document per line), a folder of files (its name is the label), libsvm, UCI, Matlab and gml.
@@ -187,7 +187,9 @@ def train(
     bayespa train mails/ -o model.bayespa
 
     The labels of a file are read first. If the file is sorted by label, its documents are shuffled. Each
-    mini-batch is predicted before it is learned, and the printed scores are those of these predictions.
+    mini-batch is predicted before it is learned, and the printed scores are those of these predictions. If a
+    file has few documents, they are then learned anew as a whole, in several passes.
+
     Checkpoints go to MODEL.checkpoint; MODEL is written at the end.
     """
     from bayespa.cli import start
@@ -229,7 +231,8 @@ def train(
             look = source.look(inputs)
             if look is not None:
                 start.decide(source, look, inputs, classes)
-            started = {**started, **source.described(), "mix": start.mixing(look, inputs, buffer)}
+            order = {"mix": start.mixing(look, inputs, buffer), "together": start.together(look)}
+            started = {**started, **source.described(), **order}
             parameters = {**settings, "random_state": seed, "n_jobs": jobs}
             if topics is not None:
                 parameters["n_topics"] = topics
@@ -244,7 +247,8 @@ def train(
         job = Job(model, source, path, checkpoint, checkpoint_every, seconds, started)
         with hired(workers, address) as helpers:
             documents = start.mixed(source.documents(inputs, helpers), started)
-            job.run(inputs, documents, started["batch-size"], as_json, workers=helpers)
+            together = started.get("together", 0)  # earlier versions had none
+            job.run(inputs, documents, started["batch-size"], as_json, together, workers=helpers)
         checkpoint.unlink(missing_ok=True)
 
 

@@ -322,6 +322,7 @@ class TextModel(TextPredictor):
         labels: Sequence[Label],
         record: Recorder = lambda estimator, target: {},
         workers: Executor = HERE,
+        anew: bool = False,
     ) -> Self:
         """Learn documents with counted words, as mini-batches of their own: all of them, or none.
 
@@ -334,10 +335,12 @@ class TextModel(TextPredictor):
             `LearnedTexts` to change with it.
         workers : Executor
             Computes steps.
+        anew : bool
+            Whether these documents are learned in place of all before.
         """
-        before = self._learned
         target, labels, classes = self._checked(labels)
-        estimator = self._new_estimator(target) if before.estimator is None else copy(before.estimator)
+        before = None if anew else self._learned.estimator
+        estimator = self._new_estimator(target) if before is None else copy(before)
         self._taught(estimator, target, counted, labels, classes, workers=workers, whole=True)
         return self._publish(estimator, target, counted, labels, classes, record)
 
@@ -462,7 +465,8 @@ class TextModel(TextPredictor):
         """Restore the model from these parts."""
         target = description["target"]
         stop_words = description.get("stop_words", "english")  # not in the first files
-        if not (stop_words is None or isinstance(stop_words, str) or _are_texts(stop_words)):
+        listed = isinstance(stop_words, list) and all(isinstance(word, str) for word in stop_words)
+        if not (stop_words is None or isinstance(stop_words, str) or listed):
             raise ValueError(f"stop_words={brief(stop_words)} are not texts")
         model = cls(
             description["kind"],
@@ -494,7 +498,3 @@ class TextModel(TextPredictor):
             offsets,
         )
         return model
-
-
-def _are_texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)

@@ -86,6 +86,7 @@ def learn_stream(
     interrupts: Interrupts | None = None,
     *,
     batch_size: int | None = None,
+    together: int = 0,
     ahead: bool = True,
     keep_rest: bool = False,
     checkpoint: Callable[[StreamRun], None] = lambda run: None,
@@ -110,6 +111,9 @@ def learn_stream(
         ends it after the steps in progress.
     batch_size : int, optional
         Size of a mini-batch; by default the model's.
+    together : int
+        If the stream has at most so many documents, they are learned in mini-batches, for the scores, and
+        then anew as a whole, as by `TextModel.learn`: in several passes if they are few.
     ahead : bool
         Whether a thread reads ahead, for files. Otherwise an interrupt ends the wait for a stream.
     keep_rest : bool
@@ -164,7 +168,7 @@ def learn_stream(
         with interrupts.allowed():
             run.skip(stream)
     size = batch_size or model.batch_size
-    first = size if model.fitted else max(size, model.first_batch_size)
+    first = size if model.fitted else max(size, model.first_batch_size, together + 1)
     sizes = chain([first], repeat(size))
     since, saved = 0, time.monotonic()
     flight, waiting = Flight[Any](workers, lag), deque[tuple[list[Document], Launched]]()
@@ -214,6 +218,9 @@ def learn_stream(
                     for begin, end in pairwise([*edges, len(chunk)]):
                         part = counted if len(edges) == 1 else counted[begin:end]  # else a copy
                         run = learn_batch(model, chunk[begin:end], part, run, workers=workers)
+                    if together and len(edges) > 1:
+                        labels = [document.label for document in chunk]
+                        model.learn_counts(counted, labels, workers=workers, anew=True)
                 due = since >= every or (seconds is not None and time.monotonic() - saved >= seconds)
                 while waiting and not flight.room(model.version):
                     run = land()
