@@ -168,7 +168,8 @@ def learn_stream(
         with interrupts.allowed():
             run.skip(stream)
     size = batch_size or model.batch_size
-    first = size if model.fitted else max(size, model.first_batch_size, together + 1)
+    begins = size if model.fitted else max(size, model.first_batch_size)
+    first = begins if model.fitted else max(begins, together + 1)
     sizes = chain([first], repeat(size))
     since, saved = 0, time.monotonic()
     flight, waiting = Flight[Any](workers, lag), deque[tuple[list[Document], Launched]]()
@@ -214,7 +215,8 @@ def learn_stream(
                 else:
                     whole = model.fitted or len(chunk) == first
                     # If there are too few documents for the first mini-batch, predict the second half first.
-                    edges = [0] if whole else [0, *range(max(size, len(chunk) // 2), len(chunk), size)]
+                    half = min(begins, max(size, len(chunk) // 2))
+                    edges = [0] if whole else [0, *range(half, len(chunk), size)]
                     for begin, end in pairwise([*edges, len(chunk)]):
                         part = counted if len(edges) == 1 else counted[begin:end]  # else a copy
                         run = learn_batch(model, chunk[begin:end], part, run, workers=workers)
