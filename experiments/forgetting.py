@@ -1,18 +1,21 @@
 """What forgetting gains: models that forget at several rates, on streams that change and that do not.
 
     python -m experiments.forgetting [--limit 20000] [--corpora huffpost arxiv20] [--seeds 2]
+    python -m experiments.forgetting --decides topics --orders swapped --limit 10000 --only weights
 
 Each model predicts a mini-batch, then learns it. "Weighed" is all rates at once: the mean of their
 probabilities, weighed by how likely each has made the labels so far; that fades by 0.97 a mini-batch. A
 stream comes in the order of time, shuffled, or "swapped": shuffled, and in its second half a third of the
-classes have changed places. The table has progressive accuracy, that of all mini-batches but the first,
-beside PA and AROW.
+classes have changed places. With --only, one part of the posterior forgets. The table has progressive
+accuracy, that of all mini-batches but the first, beside PA and AROW.
 """
 
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from bayespa import MedLDAClassifier
 from bayespa.corpus import topic_words
+from bayespa.posteriors import Joint
 from experiments.suite.corpora import STREAMS, Documents, Integers, Task, read_stream
 from experiments.suite.learners import run_stream
 
@@ -76,8 +80,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--corpora", nargs="+", default=list(STREAMS))
     parser.add_argument("--orders", nargs="+", default=["time", "shuffled", "swapped"])
+    parser.add_argument("--only", choices=["weights", "topics", "words"], help="the part that forgets")
     parser.add_argument("--decides", nargs="+", default=["topics+words", "words", "topics"])
     options = parser.parse_args()
+    forgetting: Any = nullcontext()
+    if options.only is not None:
+
+        def discounted(posterior: Joint, rho: float, prior: Joint) -> Joint:
+            own = posterior[options.only].discounted(rho, prior[options.only])
+            return Joint(posterior, **{options.only: own})
+
+        forgetting = patch.object(Joint, "discounted", discounted)
     heads = [*(f"discount={rate:g}" for rate in RATES), "weighed", *PEERS]
     print("| stream | order | decides | " + " | ".join(heads) + " |\n" + "|---" * (len(heads) + 3) + "|")
     for corpus in options.corpora:
@@ -91,7 +104,8 @@ def main() -> None:
                 X, rows = vectorizer.transform(task.train.texts), np.arange(len(task.y))
                 peers = [run_stream(peer, task, rows, seed, {})[2] for peer in PEERS]
                 for decides, scores in found.items():
-                    each = np.array([said(decides, rate, seed, X, task.y, own) for rate in RATES])
+                    with forgetting:
+                        each = np.array([said(decides, rate, seed, X, task.y, own) for rate in RATES])
                     right = [(p.argmax(axis=1) == task.y)[SIZE:] for p in (*each, weighed(each, task.y))]
                     scores.append([*(float(r.mean()) for r in right), *peers])
             for decides, scores in found.items():
