@@ -85,9 +85,8 @@ class FiledEstimator(TopicEstimator):
                 raise ValueError("it has learned documents, but has no posterior")
             return found
         model: Model = made["model"]
-        if model.calibration is not None:
-            if old:  # saved before labels had a threshold
-                posterior = Joint({**model.calibration.prior(), **posterior})
-            posterior = model.calibration.converted(posterior)
+        if model.calibration is not None and old:  # saved before labels had a threshold
+            posterior = Joint({**model.calibration.prior(), **posterior})
+        posterior = model.converted(posterior)
         model.require_whole(posterior, features.n)
         return replace(found, state=replace(state, posterior=posterior))

@@ -61,6 +61,12 @@ class Knowledge:
         return self.model.margin * self.model.calibration.offsets(self.posterior, self.margin_meaning)
 
     @cached_property
+    def slope(self) -> Floats:
+        """How much of the prediction of each number is right, (T,)."""
+        model = self.model
+        return np.ones(self.meaning.n_tasks) if model.slope is None else model.slope.of(self.posterior)
+
+    @cached_property
     def one_at_least(self) -> bool:
         """Whether each document is given a label, because none was learned that has not."""
         return one_at_least(self.posterior)

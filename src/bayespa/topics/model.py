@@ -18,6 +18,7 @@ from bayespa.topics.calibration import Calibration
 from bayespa.topics.documents import UNIT, Batch, Batches
 from bayespa.topics.one_vs_rest import OneVsRest
 from bayespa.topics.part import LARGEST, Floats, Sources, TopicPart, TopicStep
+from bayespa.topics.slope import Slope
 from bayespa.topics.words import SHARE, Words
 
 
@@ -30,13 +31,26 @@ class Model:
     margin: float = 1.0  # ε
     words: Words | None = None
     calibration: Calibration | None = None
+    slope: Slope | None = None  # of numbers
     topics_again: bool = True  # whether topics learn again from a repeated mini-batch
 
     def prior(self, n_words: int) -> Joint:
         """Return the prior of all parts."""
         words = {} if self.words is None else self.words.prior(self.n_tasks, n_words)
+        return Joint(**self.topics.prior(n_words), **words, **self._meaning())
+
+    def _meaning(self) -> dict[str, Any]:
+        """Return the prior of what is learned about predictions."""
         meaning = {} if self.calibration is None else self.calibration.prior()
-        return Joint(**self.topics.prior(n_words), **words, **meaning)
+        return meaning if self.slope is None else {**meaning, **self.slope.prior()}
+
+    def converted(self, posterior: Joint) -> Joint:
+        """Convert a posterior of an earlier version to this one."""
+        if self.calibration is not None:
+            posterior = self.calibration.converted(posterior)
+        if self.slope is not None and "slope" not in posterior:
+            posterior = Joint(posterior, **self.slope.prior())
+        return posterior
 
     def require_continues(self, posterior: Joint) -> None:
         """Raise a ValueError unless this model can continue from `posterior`."""
@@ -93,6 +107,8 @@ class Model:
         if self.calibration is not None:
             labels = batch.labels[: len(margin)]
             parts |= self.calibration.propose(posterior, margin / self.margin, labels, index, before)
+        if self.slope is not None:
+            parts |= self.slope.propose(margin, batch.labels[: len(margin)], index, before)
         return replace(step, statistics=Joint(**parts), margin=margin)
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
@@ -131,8 +147,7 @@ class Model:
                 if array.shape != shape:
                     raise ValueError(f"{name} have shape {array.shape}, not {shape}")
         words = {} if self.words is None else self.words.prior(self.n_tasks, n_words)
-        meaning = {} if self.calibration is None else self.calibration.prior()
-        for name, prior in {**words, **meaning}.items():
+        for name, prior in {**words, **self._meaning()}.items():
             found: Any = posterior.get(name)
             if type(found) is not type(prior):
                 raise ValueError(f"the {name} are no {type(prior).__name__}")

@@ -212,6 +212,12 @@ class TopicRegressor(MergingTransformer):
         units: NDArray[np.float64] = self._known().now.meaning.units
         return units
 
+    @property
+    def slope_(self) -> NDArray[np.float64]:
+        """What predictions are multiplied by, (T,): below 1 where they would vary too much."""
+        slope: NDArray[np.float64] = self._known().now.knowledge.slope
+        return slope
+
     def predict(
         self,
         X: Any,
@@ -240,10 +246,10 @@ class TopicRegressor(MergingTransformer):
         learned, corpus = self._corpus(X)
         knows, meaning = learned.knowledge, learned.meaning
         if not return_std:
-            mean = meaning.numbers(knows.margins(corpus, prediction, random_state))
+            mean = meaning.numbers(knows.slope * knows.margins(corpus, prediction, random_state))
             return mean[:, 0] if meaning.flat else mean
         mean, variance = knows.moments(corpus, prediction, random_state)
-        mean, std = meaning.numbers(mean), np.sqrt(variance) * meaning.units
+        mean, std = meaning.numbers(knows.slope * mean), np.sqrt(variance) * knows.slope * meaning.units
         return (mean[:, 0], std[:, 0]) if meaning.flat else (mean, std)
 
     def explain(self, X: Any, target: int = 0, feature_names: ArrayLike | None = None) -> Explanation:
@@ -274,7 +280,7 @@ class TopicRegressor(MergingTransformer):
             meaning: Numbers = knows.meaning
             name = "prediction" if meaning.flat else f"target {target}"
             centre = meaning.centre[target] if meaning.centre else 0.0
-            return Subject(target, name, float(meaning.units[target]), centre)
+            return Subject(target, name, float(knows.slope[target] * meaning.units[target]), centre)
 
         return self._explain(X, about, feature_names)
 

@@ -25,6 +25,7 @@ from bayespa.topics.no_topics import NoTopics
 from bayespa.topics.one_vs_rest import OneVsRest
 from bayespa.topics.part import Floats, Loss, TopicPart
 from bayespa.topics.relevance import CONTRAST
+from bayespa.topics.slope import Slope
 from bayespa.topics.transformer import TopicTransformer, stacked
 from bayespa.topics.words import Words
 
@@ -88,7 +89,8 @@ class SupervisedTransformer(TopicTransformer):
         words = None
         if decides != "topics":
             words = Words(float(values["word_scale"]), loss.margin, self._regression, shared["n_threads"])
-        return Model(topics, meaning.n_tasks, loss.margin, words, self._calibration(meaning, values))
+        slope = Slope(meaning.n_tasks) if self._regression and words is not None else None
+        return Model(topics, meaning.n_tasks, loss.margin, words, self._calibration(meaning, values), slope)
 
     def _calibration(self, meaning: Any, values: dict[str, Any]) -> Calibration | None:
         """Return how margins become probabilities; None: they do not."""
