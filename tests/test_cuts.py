@@ -71,6 +71,7 @@ def small(monkeypatch, tmp_path):
     """Several passes over few documents only, and files that need not last: return what is in one."""
     monkeypatch.setattr("bayespa.topics.waiting.IN_ALL", 120)
     monkeypatch.setattr("bayespa.topics.waiting.PER_TASK", 20)
+    monkeypatch.setattr("bayespa.topics.waiting.NUMBERS", 61)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
     path = tmp_path / "model"
 

@@ -162,7 +162,7 @@ def lessons(
         topics = model.topics.among(state.n_examples + len(order))  # type: ignore[union-attr]
         model = replace(model, topics=topics)
     if n_passes is None:
-        n_passes, batch_size = few(len(order), model.n_tasks, batch_size)
+        n_passes, batch_size = few(len(order), model.n_tasks, batch_size, regression=model.regression)
         model = replace(model, topics_again=False)
     batches = Batches(corpus, labels, order, batch_size, None if state.n_steps else first_batch)
     guesses = [] if state.n_steps else model.guesses(batches)
@@ -351,7 +351,8 @@ class TopicEstimator(ValueEstimator):
         if learned.state.n_steps:
             return size
         first = max(size, schedule.get("first_batch") or 0)
-        several = 0 if n_passes == 1 else beginning(learned.model.n_tasks)
+        model = learned.model
+        several = 0 if n_passes == 1 else beginning(model.n_tasks, regression=model.regression)
         together = max(first, several, self._first_call() or 0, learned.meaning.first)
         return int(first + -(-(together - first) // size) * size)  # whole mini-batches
 

@@ -34,6 +34,11 @@ class Model:
     slope: Slope | None = None  # of numbers
     topics_again: bool = True  # whether topics learn again from a repeated mini-batch
 
+    @property
+    def regression(self) -> bool:
+        """Whether words learn numbers."""
+        return self.words is not None and self.words.regression
+
     def prior(self, n_words: int) -> Joint:
         """Return the prior of all parts."""
         words = {} if self.words is None else self.words.prior(self.n_tasks, n_words)

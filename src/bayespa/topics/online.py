@@ -27,8 +27,8 @@ class OnlineEstimator(TopicEstimator):
     n_passes : int or None
         Passes of `fit` over the corpus. A mini-batch replaces what it taught before, so no document counts
         twice. None: one pass or, if words decide, several over a small corpus: until the model has seen 4096
-        documents, or 256 per class. Topics are then learned in the first pass only. `partial_fit` makes one
-        pass.
+        documents, or 256 per class; numbers from 768 documents on in one pass. Topics are then learned in the
+        first pass only. `partial_fit` makes one pass.
     discount : float
         If below 1, forget: before each mini-batch the posterior moves back towards the prior by this factor,
         for streams that change.

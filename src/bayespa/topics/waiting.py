@@ -26,9 +26,10 @@ from bayespa.topics.documents import LONGEST, UNIT, Corpus
 Targets = NDArray[Any]  # (n, T): ±1 as float32, or numbers in the units of y as float64; NaN if unknown
 
 IN_ALL, PER_TASK, MOST_PASSES = 4096, 256, 32  # limits of passes over a small corpus
+NUMBERS = 768  # so many documents, or more, teach numbers better in one pass
 
 
-def few(n: int, n_tasks: int, batch_size: int | None) -> tuple[int, int | None]:
+def few(n: int, n_tasks: int, batch_size: int | None, *, regression: bool = False) -> tuple[int, int | None]:
     """Return the number of passes over a corpus of n documents, and the size of mini-batches.
 
     Words forget what a mini-batch taught them before they learn it again. So there must be several
@@ -36,20 +37,24 @@ def few(n: int, n_tasks: int, batch_size: int | None) -> tuple[int, int | None]:
 
     >>> few(100_000, 20, 256), few(8_000, 77, 256), few(400, 2, 256)
     ((1, 256), (2, 256), (10, 25))
+    >>> few(400, 1, 64, regression=True), few(2000, 1, 64, regression=True)
+    ((10, 25), (1, 64))
     """
     n_passes = min(MOST_PASSES, max(1, _wanted(n_tasks) // max(1, n)))
+    if regression and n >= NUMBERS:
+        n_passes = 1
     if n_passes == 1 or batch_size is None:
         return 1, batch_size
     return n_passes, min(batch_size, max(1, n // 16))
 
 
-def beginning(n_tasks: int) -> int:
+def beginning(n_tasks: int, *, regression: bool = False) -> int:
     """Return the smallest number of documents that are learned in one pass.
 
     >>> beginning(20), few(beginning(20) - 1, 20, 256), few(beginning(20), 20, 256)
     (2561, (2, 160), (1, 256))
     """
-    return _wanted(n_tasks) // 2 + 1
+    return NUMBERS if regression else _wanted(n_tasks) // 2 + 1
 
 
 def _wanted(n_tasks: int) -> int:
