@@ -11,7 +11,7 @@ import bayespa
 from bayespa import MedHDPClassifier, MedLDAClassifier, TextModel, learning
 from bayespa.corpus import Document
 from bayespa.datasets import make_topic_corpus
-from bayespa.learning import HERE, Done, State, Step, lag_of, level, rounds
+from bayespa.learning import HERE, Done, State, Step, alike, lag_of, level, rounds
 from bayespa.posteriors import Dirichlet, Joint
 from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.stream import learn_stream
@@ -60,7 +60,10 @@ def test_a_mini_batch_is_proposed_under_the_version_that_its_lag_says(lag):
     model = Seen()
     *_, last = rounds(model, State(Dirichlet([[0.0]])), range(50), lag=lag)
     rest = [max(p for p in range(b + 1) if level(lag, p)) for b in range(50)]  # since when none was under way
-    assert model.under == [(b, max(b + 1 - lag_of(lag, b), rest[b])) for b in range(50)]
+    groups = [alike(lag, b) for b in range(50)]
+    assert model.under == [
+        (b, max(group.stop - lag_of(lag, group.start), rest[b])) for b, group in enumerate(groups)
+    ]
     assert max(b - version for b, version in model.under) == lag_of(lag, 49) - 1
     assert last.state.posterior.concentration == 50.0
     assert (last.state.version, last.state.n_steps, last.n_examples) == (50, 50, 50)

@@ -13,10 +13,10 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the bottom to the top. A room imports those below it; those of one line know nothing of each other.
 LAYERS = [
     ["_native"],
-    ["native", "checks", "classes", "late", "ranking", "workers"],
+    ["native", "checks", "classes", "late", "ranking"],
     ["posteriors", "reference"],
     ["learning"],
-    ["estimators"],
+    ["estimators", "workers"],
     ["linear", "topics", "corpus"],
     ["datasets", "sources", "text"],
     [""],  # the package itself: the names that users import

@@ -73,8 +73,12 @@ def test_two_machines_of_which_one_is_lost_and_workers_that_are_killed(tmp_path)
         with Workers(address=cluster.address) as workers:
             assert workers.n == 2
             # What a step raises is raised here; one that no worker survives is told.
+            calls = [workers.submit(operator.truediv, 1, n % 4) for n in range(16)]
+            for i in (3, 2, 15, 1):
+                assert calls[i].result() == 1 / (i % 4)
             with pytest.raises(ZeroDivisionError):
-                workers.submit(operator.truediv, 1, 0).result()
+                calls[4].result()
+            assert [calls[i].sent[1] for i in range(8)] == [0, 1, 2, 3] * 2  # two calls for each of two
             call, workers._call = workers._call, workers._call.options(max_retries=0)
             with pytest.raises(RuntimeError, match="workers were lost"):
                 workers.submit(os.abort).result()

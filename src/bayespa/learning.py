@@ -6,11 +6,11 @@ Online learning, batch learning, several passes and forgetting differ only in wh
 are in this file. To learn a model of your own, write a class with a method `propose` (see `Learner`) and pass
 it to `learn`.
 
-With **a lag** several mini-batches are computed at once. With a lag of L, mini-batch b is proposed under the
-posterior that has the mini-batches up to b - L, and statistics are added in the order of b. The lag is a
-parameter of the model. The result does not depend on who computes the proposals, in which order, and how
-often. With a lag of 1 there is one proposal at a time. At some mini-batches (`level`) no step is in progress,
-for checkpoints. See `Flight`.
+With **a lag** several mini-batches are computed at once. With a lag of L, mini-batch b is proposed under a
+posterior that has the mini-batches up to b - L or more, and statistics are added in the order of b. Some
+neighbours share a posterior (`alike`). The lag is a parameter of the model. The result does not depend on who
+computes the proposals, in which order, and how often. With a lag of 1 there is one proposal at a time. At
+some mini-batches (`level`) no step is in progress, for checkpoints. See `Flight`.
 """
 
 from __future__ import annotations
@@ -181,6 +181,18 @@ def level(lag: int, index: int) -> bool:
     return now == 1 or index % (SETTLED << (now.bit_length() - 1)) == 0
 
 
+def alike(lag: int, index: int) -> range:
+    """Return the mini-batches that are proposed under one posterior, with `index` among them.
+
+    They are a quarter of its lag, or of the next lower power of two, so that they can be sent together.
+
+    >>> [len(alike(32, index)) for index in (127, 128, 256, 512)]
+    [1, 2, 4, 8]
+    """
+    n = max(1, (1 << lag_of(lag, index).bit_length()) // 8)
+    return range(index - index % n, index - index % n + n)
+
+
 @dataclass(frozen=True)
 class _Proposed:
     """A step in progress."""
@@ -213,7 +225,9 @@ class Flight(Generic[P]):
     def room(self, version: int) -> bool:
         """Return whether the next mini-batch may be launched, after so many were added."""
         n, index = len(self._steps), version + len(self._steps)
-        return n == 0 or (n < lag_of(self._lag, index) and not level(self._lag, index))
+        together = alike(self._lag, index)
+        fits = together.stop - version <= lag_of(self._lag, together.start)
+        return n == 0 or (fits and not level(self._lag, index))
 
     def launch(
         self,
@@ -325,8 +339,8 @@ def rounds(
         Guesses of what the first mini-batches add, already in the posterior; each is replaced when its
         mini-batch is learned. Until then nothing is forgotten.
     lag : int
-        L: mini-batch b is proposed under the posterior with the mini-batches up to b - L; the first
-        mini-batches have a smaller lag (see `lag_of`). A pass ends before the next begins.
+        L: mini-batch b is proposed under a posterior with the mini-batches up to b - L or more (see `lag_of`
+        and `alike`). A pass ends before the next begins.
     executor : Executor
         Computes proposals; the result does not depend on it.
 

@@ -1,7 +1,8 @@
 """Workers on Ray: processes of this machine or of a cluster that compute steps of `bayespa.learning`.
 
 A step is a pure function. Ray may compute one twice, or again after a worker or a machine was lost; it is
-added once, in its turn. The result does not depend on this.
+added once, in its turn. The result does not depend on this. Ray takes as long for a short call as for a long
+one, so calls wait until a result is asked for, and then several are sent as one.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from bayespa import _native
+from bayespa.learning import Done
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+Call = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments
 RETRIES = 10  # of a call whose worker was lost, so that a call that always kills its worker ends
 FOLDER = "bayespa-ray-"  # how the names of the folders begin in which Ray works on this machine
 AHEAD = 2  # calls of `map` per worker that are in progress, or whose results wait
@@ -64,6 +69,9 @@ class Workers:
             options = {"num_cpus": n, "include_dashboard": False, "_temp_dir": self._folder[0], **options}
         self._ray.init(address=address or "local", **options)  # another Ray of this machine is not ours
         self._call = self._ray.remote(max_retries=RETRIES)(_timed)
+        self._waiting: list[tuple[Callable[..., Any], tuple[Any, ...], _Call]] = []
+        self._sent = WeakSet[_Sent]()  # whose results nobody has taken yet
+        self._lock = Lock()  # of both
 
     @property
     def n(self) -> int:
@@ -71,8 +79,25 @@ class Workers:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> _Call:
-        """Start computing a pure function on a worker."""
-        return _Call(self, self._call.remote((function, arguments)))
+        """Compute a pure function on a worker; it begins when the result of any call is asked for."""
+        call = _Call(self)
+        with self._lock:
+            self._waiting.append((function, arguments, call))
+        return call
+
+    def _send(self) -> None:
+        """Send what waits, in calls of as many parts as leave each worker two of all that is in progress."""
+        with self._lock:
+            n, parts = 1, self._waiting
+            if len(parts) > 1:
+                n = max(1, (len(parts) + sum(sent.n for sent in self._sent)) // (2 * self.n))
+            for begin in range(0, len(parts), n):
+                some = parts[begin : begin + n]
+                sent = _Sent(self, [part[:2] for part in some])
+                self._sent.add(sent)
+                for place, (*_, call) in enumerate(some):
+                    call.sent = sent, place
+            self._waiting = []
 
     def map(self, function: Callable[..., Any], items: Iterable[Any], *, shared: Any = None) -> Iterator[Any]:
         """Yield a pure function of each item, in their order; the number of waiting results is bounded.
@@ -89,13 +114,13 @@ class Workers:
         if shared is not None:
             box = [self._ray.put(shared)]  # in a list it is not fetched for every call
             function = partial(_with_shared, box, function)
-        calls: deque[_Call] = deque()
+        calls: deque[_Sent] = deque()
         for item in items:
-            calls.append(self.submit(function, item))
+            calls.append(_Sent(self, [(function, (item,))]))
             if len(calls) >= AHEAD * self.n:
-                yield calls.popleft().result()
+                yield calls.popleft().results[0].result()
         while calls:
-            yield calls.popleft().result()
+            yield calls.popleft().results[0].result()
 
     def close(self) -> None:
         """Stop the workers of this machine, or leave the cluster."""
@@ -116,23 +141,43 @@ class Workers:
 class _Call:
     """A future result."""
 
-    def __init__(self, workers: Workers, reference: Any) -> None:
-        self._workers, self._reference = workers, reference
+    sent: tuple[_Sent, int] | None = None  # and which of its parts this is
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
 
     def result(self) -> Any:
         """Wait for the result; raise its exception, or a RuntimeError if every worker is lost."""
+        if self.sent is None:
+            self._workers._send()
+        assert self.sent is not None
+        sent, place = self.sent
+        return sent.results[place].result()
+
+
+class _Sent:
+    """Some calls that a worker computes one after the other, and their results."""
+
+    def __init__(self, workers: Workers, calls: list[Call]) -> None:
+        self._workers, self._reference, self.n = workers, workers._call.remote(calls), len(calls)
+
+    @cached_property
+    def results(self) -> list[Done]:
+        """Wait for the results."""
         ray, workers = self._workers._ray, self._workers
         try:
-            value, worker, seconds = ray.get(self._reference)
+            found, worker, seconds = ray.get(self._reference)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from error
         except ray.exceptions.RayError as error:
             raise RuntimeError(
                 f"{RETRIES + 1} workers were lost while computing it; the last error: {error}"
             ) from error
-        workers.calls[worker] += 1
+        with workers._lock:
+            workers._sent.discard(self)
+        workers.calls[worker] += self.n
         workers.busy[worker] += seconds
-        return value
+        return found  # type: ignore[no-any-return]
 
 
 def _new_folder() -> tuple[str, int]:
@@ -158,16 +203,15 @@ def _lock(folder: str | Path) -> int:
     return file
 
 
-def _timed(call: tuple[Callable[..., Any], tuple[Any, ...]]) -> tuple[Any, str, float]:
-    """Call a function on a worker, in one thread; return the result, the worker's name and the seconds.
+def _timed(calls: list[Call]) -> tuple[list[Done], str, float]:
+    """Compute calls on a worker, in one thread; return the results, the worker's name and the seconds.
 
-    It comes as one object with its arguments: each object that is sent costs the driver half a millisecond.
+    They come as one object: each object that is sent costs the driver half a millisecond.
     """
-    function, arguments = call
     _native.limit_threads(1)
     begin = time.process_time()
-    value = function(*arguments)
-    return value, f"{socket.gethostname()}:{os.getpid()}", time.process_time() - begin
+    results = [Done(function, *arguments) for function, arguments in calls]
+    return results, f"{socket.gethostname()}:{os.getpid()}", time.process_time() - begin
 
 
 _SHARED: dict[str, Any] = {}  # in a worker: the last shared argument
