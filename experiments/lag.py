@@ -3,18 +3,22 @@
     python -m experiments.lag [--seeds 5] [--lag 32] [--corpora 20news-text reuters arxiv20]
     python -m experiments.lag --batch-size 1024 --judged-by dev --corpora arxiv20
 
-MedLDA as a `TextModel` with all defaults, its mini-batches in random order; with words beside topics, and
-topics alone. Judged by the test documents, or by training documents that are held out, up to 2,000 of them
-at even distances. `--batch-size` is for the model with a lag.
+MedLDA as a `TextModel` with all defaults, which learns a stream in random order; with words beside topics,
+and topics alone. Judged by the test documents, or by training documents that are held out, up to 2,000 of
+them at even distances. `--batch-size` is for the model with a lag.
 """
 
 from __future__ import annotations
 
 import argparse
+from itertools import repeat
 
 import numpy as np
 
 from bayespa import TextModel
+from bayespa.corpus import Document
+from bayespa.text.stream import learn_stream
+from bayespa.text.targets import plain_label
 from experiments.suite.corpora import read
 from experiments.suite.measures import Said, measured
 
@@ -42,11 +46,13 @@ def main() -> None:
             for seed in range(options.seeds):
                 order = np.random.default_rng(seed).permutation(len(task.train.texts))
                 shown = task.train.take(order)
+                documents = list(map(Document, shown.texts, map(plain_label, shown.labels), repeat("")))
                 for lag, size in ((1, 256), (options.lag, options.batch_size)):
                     model = TextModel(
                         decides=decides, lag=lag, batch_size=size, random_state=seed, target=task.target
                     )
-                    model.learn(shown.texts, shown.labels)
+                    for _ in learn_stream(model, documents):
+                        pass
                     answers = model.answer_counts(model.counts(test.texts))
                     columns = [task.classes.index(name) for name in answers.class_names]
                     probability = np.zeros((len(test.texts), len(task.classes)))
