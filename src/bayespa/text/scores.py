@@ -52,8 +52,11 @@ class Scores:
                 self._sums += abs(error), error * error, y, y * y
             return
         if self.target == "class":
-            for (label, guess), n in Counter((str(label), str(guess)) for label, guess in pairs).items():
-                self._count({label}, {guess}, n)
+            true, given = ([str(pair[i]) for pair in pairs] for i in (0, 1))
+            hits = [name for name, guess in zip(true, given, strict=True) if name == guess]
+            self._exact += len(hits)
+            for counts, names in zip(self._counts, (hits, true, given), strict=True):
+                counts.update(names)
             return
         for (label, guess), n in Counter(pairs).items():
             self._count(set(_names(label)), set(_names(guess)), n)

@@ -53,29 +53,24 @@ class Corpus:
             X = X.astype(np.float64)  # converting to CSR sums duplicates: integers might overflow
         kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
         counted = type(X) is sparse.csr_matrix and X.dtype == np.int32 and 0 not in X.shape  # by us
-        if not counted or (X.data < 0).any():
+        least = X.data.min(initial=1) if counted else 0
+        if not counted or least < 0:
             X = sparse.csr_matrix(_checked(X, kept, name))
-        if not X.has_canonical_format or not X.data.all():
+        if not X.has_canonical_format or (least == 0 and not X.data.all()):
             X = X.astype(np.float64) if X.dtype.kind == "i" else X.copy()  # sums must not overflow
             X.sum_duplicates()
             X.eliminate_zeros()
         n_entries, data = np.diff(X.indptr), X.data
         weights = np.ones(X.shape[0])
-        fractional = np.zeros(len(data), bool) if data.dtype.kind == "i" else data != np.rint(data)
+        fractional = data != np.rint(data) if data.dtype.kind == "f" else np.zeros(0, bool)
         if fractional.any():
             rows = np.unique(np.repeat(np.arange(X.shape[0]), n_entries)[fractional])
             total = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()[rows]
             exponent = np.frexp(total / TOKENS_OF_FRACTIONS)[1]
             weights[rows] = np.clip(np.ldexp(1.0, exponent), UNIT, 1.0)
             data = np.rint(data / np.repeat(weights, n_entries))
-        tokens = sparse.csr_matrix((data.astype(np.float64), X.indices, X.indptr), X.shape)
-        longest = np.asarray(tokens.sum(axis=1)).ravel()
-        if (longest > LONGEST).any():
-            row = int(np.argmax(longest))
-            raise ValueError(
-                f"document {row} of X has {longest[row]:.0f} tokens, more than {LONGEST}; divide its counts "
-                "by a constant, or split it into several documents"
-            )
+        if n_entries.max(initial=0) * float(data.max(initial=0)) > LONGEST:
+            _require_short(sparse.csr_matrix((data.astype(np.float64), X.indices, X.indptr), X.shape))
         counts = sparse.csr_matrix((data.astype(np.int32), X.indices, X.indptr), X.shape)
         if fractional.any():
             counts = counts.copy()  # the indices belong to the caller
@@ -243,6 +238,17 @@ class Batches(Sequence[Batch]):
         return self.corpus.batch(rows, self.labels[rows]), edges
 
 
+def _require_short(tokens: sparse.csr_matrix) -> None:
+    """Raise a ValueError if a document has more than LONGEST tokens."""
+    length = np.asarray(tokens.sum(axis=1)).ravel()
+    if (length > LONGEST).any():
+        row = int(np.argmax(length))
+        raise ValueError(
+            f"document {row} of X has {length[row]:.0f} tokens, more than {LONGEST}; divide its counts "
+            "by a constant, or split it into several documents"
+        )
+
+
 def _checked(X: Any, dtypes: list[Any], name: str) -> Any:
     """Return X as scikit-learn reads a matrix of one of these types; raise its errors."""
     from sklearn.utils.validation import check_array, check_non_negative
@@ -277,6 +283,8 @@ def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if array.ndim not in (1, 2) or len(array) != n:
         raise ValueError(f"y has shape {array.shape}; {n} documents need ({n},) or ({n}, labels)")
     if array.dtype.kind == "O":
+        if set(map(type, array.flat)) == {str}:
+            return array, np.ones(array.shape, bool)
         # NaN and pandas' NA do not equal themselves.
         known = np.array(
             [v is not None and (v == v) is True for v in map(_scalar, array.ravel())], dtype=bool
