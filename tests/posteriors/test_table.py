@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint
+from bayespa.posteriors import Columns, Dirichlet, Gaussian, Joint, dirichlet
 from bayespa.posteriors.table import Table
 
 ROWS = np.array([2, 0])
@@ -221,6 +221,15 @@ def test_what_a_table_has_grown_from_is_held_like_any_other():
     at = place(grown)
     grown = with_rows(grown, 6)
     assert place(grown) == at
+
+
+def test_totals_of_versions_that_nobody_asks_for_lead_to_those_of_the_next(monkeypatch):
+    posterior = Dirichlet.prior(2, 5, eta=0.5)
+    posterior.totals()
+    monkeypatch.setattr(dirichlet, "_on_grid", None)  # nothing is summed again
+    for word in range(3):
+        posterior = posterior + Columns(np.array([word, 4]), Dirichlet([[1.0, 0.25], [2.0, word]]))
+    assert_array_equal(posterior.totals(), posterior.concentration.sum(axis=1))
 
 
 def test_growing_keeps_exact_totals():

@@ -126,14 +126,18 @@ class Dirichlet(Posterior):
         if self._totals is None:
             (table,) = self._tables
             concentration = table.array.T  # reading it applies the updates
-            if self._base is not None and (table.ledger[1] or self._some):
-                totals = self._base + table.ledger[2:]
-            else:
+            totals = self._updated()
+            if totals is None:
                 totals = concentration.sum(axis=1)
                 self._exact = _on_grid(concentration.T)
             totals.flags.writeable = False  # all callers share this array
             self._totals = totals
         return self._totals
+
+    def _updated(self) -> Floats | None:
+        """Return the totals that updates, which were applied, have led to; None: updates do not tell."""
+        ledger = self._tables[0].ledger
+        return None if self._base is None or not (ledger[1] or self._some) else self._base + ledger[2:]
 
     def near(self, words: NDArray[np.int64], n_words: int | None = None, eta: float = 0.0) -> Self:
         """Return the Dirichlet restricted to some words, with the totals of all, for a local step.
@@ -160,8 +164,9 @@ class Dirichlet(Posterior):
         return near
 
     def _follows(self, before: Self) -> None:
-        if before._exact and before._totals is not None:
-            self._base, self._exact, self._some = before._totals, True, before._some
+        base = before._updated() if before._totals is None else before._totals
+        if before._exact and base is not None:
+            self._base, self._exact, self._some = base, True, before._some
 
     def _grew(self, before: Self, prior: Self) -> None:
         rows = prior._tables[0].array[len(before._tables[0].array) :]
