@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from bayespa.checks import require_number
 from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
@@ -59,9 +59,9 @@ class StreamRun:
                 "same input and options, or start again"
             )
 
-    def after(self, chunk: list[Document], scores: Scores) -> StreamRun:
-        """Return the run after these documents."""
-        checksum = _checksum(chunk, self.checksum)
+    def after(self, chunk: list[Document], scores: Scores, checksum: int | None = None) -> StreamRun:
+        """Return the run after these documents, with the checksum if it is known."""
+        checksum = _checksum(chunk, self.checksum) if checksum is None else checksum
         return StreamRun(self.documents + len(chunk), checksum, scores, self.started)
 
 
@@ -77,7 +77,12 @@ def _checksum(documents: list[Document], checksum: int) -> int:
     return zlib.crc32(b"".join(pieces), checksum)
 
 
-Batch = tuple[list[Document], Counted]  # documents, and their words
+class StreamBatch(NamedTuple):
+    """A mini-batch that was read."""
+
+    documents: list[Document]
+    counted: Counted  # their words
+    checksum: int  # of the stream up to its end; computed here, while the texts are in the cache
 
 
 def learn_stream(
@@ -172,15 +177,15 @@ def learn_stream(
     first = begins if model.fitted else max(begins, together + 1)
     sizes = chain([first], repeat(size))
     since, saved = 0, time.monotonic()
-    flight, waiting = Flight[Any](workers, lag), deque[tuple[list[Document], Launched]]()
+    flight, waiting = Flight[Any](workers, lag), deque[tuple[StreamBatch, Launched]]()
 
     def ended() -> bool:
         return interrupts.pending and (not waiting or interrupts.insisted)
 
     if ahead:
-        batches = _ahead(model, stream, sizes, ended, counter)
+        batches = _ahead(model, stream, sizes, run.checksum, ended, counter)
     else:
-        batches = _wait(model, stream, sizes, interrupts, keep_rest)
+        batches = _wait(model, stream, sizes, run.checksum, interrupts, keep_rest)
 
     def save() -> None:
         nonlocal since, saved
@@ -189,10 +194,15 @@ def learn_stream(
         since, saved = 0, time.monotonic()
 
     def land() -> StreamRun:
-        chunk, launched = waiting[0]
+        (chunk, counted, checksum), launched = waiting[0]
         try:
             after = learn_batch(
-                model, chunk, launched.counted, run, lambda record: model.land(flight, launched, record)
+                model,
+                chunk,
+                counted,
+                run,
+                lambda record: model.land(flight, launched, record),
+                checksum=checksum,
             )
         except Exception as error:
             where = f"the {len(chunk)} documents from {chunk[0].id} to {chunk[-1].id}"
@@ -204,22 +214,25 @@ def learn_stream(
         with interrupts.meanwhile(save, None if lag > 1 else seconds), closing(batches):
             source = Feed(batches)
             while source.more():
-                chunk, counted = source.take()
+                batch = source.take()
+                chunk, counted, checksum = batch
                 tell(chunk)
                 since += len(chunk)
                 several = lag > 1 and model.fitted
                 if several:
                     labels = [document.label for document in chunk]
                     last = waiting[-1][1] if waiting else None
-                    waiting.append((chunk, model.launch(flight, counted, labels, last)))
+                    waiting.append((batch, model.launch(flight, counted, labels, last)))
                 else:
                     whole = model.fitted or len(chunk) == first
                     # If there are too few documents for the first mini-batch, predict the second half first.
                     half = min(begins, max(size, len(chunk) // 2))
                     edges = [0] if whole else [0, *range(half, len(chunk), size)]
                     for begin, end in pairwise([*edges, len(chunk)]):
-                        part = counted if len(edges) == 1 else counted[begin:end]  # else a copy
-                        run = learn_batch(model, chunk[begin:end], part, run, workers=workers)
+                        part, known = counted, checksum
+                        if len(edges) > 1:
+                            part, known = counted[begin:end], None  # a copy
+                        run = learn_batch(model, chunk[begin:end], part, run, workers=workers, checksum=known)
                     if together and len(edges) > 1:
                         labels = [document.label for document in chunk]
                         model.learn_counts(counted, labels, workers=workers, anew=True)
@@ -261,10 +274,12 @@ def learn_batch(
     run: StreamRun,
     learn: Callable[[Recorder], object] | None = None,
     workers: Executor = HERE,
+    checksum: int | None = None,
 ) -> StreamRun:
     """Learn a mini-batch; publish the progress in the stream and the scores before learning with it.
 
-    `learn` takes a `Recorder`; by default it is `TextModel.learn_counts`, with these `workers`.
+    `learn` takes a `Recorder`; by default it is `TextModel.learn_counts`, with these `workers`. `checksum` is
+    that of the stream after the mini-batch, if it is known.
     """
     labels = [document.label for document in chunk]
     topics = _topics(model) if model.history.due else {}
@@ -278,7 +293,7 @@ def learn_batch(
         if history.due:
             history.begin(topics)
         history.add(now.summary().get(MAIN[target]), now.n, len(chunk))
-        after = run.after(chunk, now if run.scores is None else run.scores + now)
+        after = run.after(chunk, now if run.scores is None else run.scores + now, checksum)
         offsets = dict(document.offset for document in chunk if document.offset is not None)
         return {"history": history, "run": after.to_state(), "offsets": {**model.offsets, **offsets}}
 
@@ -292,17 +307,19 @@ def _topics(model: TextModel) -> dict[str, float]:
     return model.topic_sizes() if model.fitted and model.kind == "medhdp" else {}
 
 
-def _counted(model: TextModel, chunk: list[Document], counter: object = None) -> Batch:
-    return chunk, model.count([document.content for document in chunk], counter)
+def _counted(model: TextModel, chunk: list[Document], before: int, counter: object = None) -> StreamBatch:
+    counted = model.count([document.content for document in chunk], counter)
+    return StreamBatch(chunk, counted, _checksum(chunk, before))
 
 
 def _wait(
     model: TextModel,
     stream: Iterator[Document],
     sizes: Iterator[int],
+    checksum: int,
     interrupts: Interrupts,
     keep_rest: bool,
-) -> Generator[Batch, None, None]:
+) -> Generator[StreamBatch, None, None]:
     """Read mini-batches; an interrupt ends them, perhaps with an incomplete one."""
     interrupted = False
     while not interrupted:
@@ -315,25 +332,28 @@ def _wait(
             interrupted = True
         if not chunk or (interrupted and not keep_rest):
             return
-        yield _counted(model, chunk)
+        batch = _counted(model, chunk, checksum)
+        checksum = batch.checksum
+        yield batch
 
 
 def _ahead(
     model: TextModel,
     stream: Iterator[Document],
     sizes: Iterator[int],
+    checksum: int,
     interrupted: Callable[[], bool],
     counter: object,
-) -> Generator[Batch, None, None]:
+) -> Generator[StreamBatch, None, None]:
     """Read mini-batches in a thread while others are learned; an interrupt ends them.
 
     The vocabulary learns while reading. What it counted ahead of learning is neither saved nor kept: after
     `TextModel.take_back` this `counter` counts no more, even if the thread still waits for input.
     """
-    batches: queue.Queue[Batch | BaseException | None] = queue.Queue(maxsize=2)
+    batches: queue.Queue[StreamBatch | BaseException | None] = queue.Queue(maxsize=2)
     ended = threading.Event()
 
-    def put(batch: Batch | BaseException | None) -> None:
+    def put(batch: StreamBatch | BaseException | None) -> None:
         while not ended.is_set():
             with suppress(queue.Full):
                 batches.put(batch, timeout=0.1)
@@ -341,8 +361,11 @@ def _ahead(
 
     def read() -> None:
         try:
+            before = checksum
             while chunk := list(islice(stream, next(sizes))):
-                put(_counted(model, chunk, counter))
+                batch = _counted(model, chunk, before, counter)
+                before = batch.checksum
+                put(batch)
             put(None)
         except BaseException as error:  # raised again in the main thread
             put(error)
