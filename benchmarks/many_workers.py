@@ -11,12 +11,14 @@ labels  the driver's first thread: labels, checks, scores, all that is not named
 margins calibration, in order
 rows    rows of topics taken and added, and room for new words
 words   weights of words, in order
-sent    a step sent to Ray, and its result taken; Ray's own threads take more beside it
+sent    a step in a call through Ray, and its result taken; Ray's own threads take more beside it
+call    a call, however many steps it carries
 work    a worker's: unpack, sample, pack
 
 The simulation is one of discrete events. A thread of the driver does one thing at a time; it launches
-mini-batch b when b - L are added, and waits for the oldest. A worker takes the next mini-batch when it is
-free. Packed bytes travel at a gigabyte a second to and from each worker. The means, each with those before
+mini-batches as `learning.alike` says, in two calls for each worker, and waits for the oldest. A worker takes
+the next call when it is free. Packed bytes travel at a gigabyte a second to and from each worker. The driver
+is saturated by so many workers, in calls of eight mini-batches. The means, each with those before
 it: `owners`, 20 threads or processes among which the tasks of words are dealt; `adders`, 16 that have a part
 of the columns of topics each; `documents`, workers that hand over mini-batches counted, with their labels
 encoded, so that what is left of `labels` is what a mini-batch of 16 documents costs.
@@ -46,6 +48,7 @@ from bayespa.workers import Workers
 
 BYTES_A_SECOND = 1e9
 OWNERS, ADDERS = 20, 16
+LAG, TOGETHER = 32, 8  # mini-batches in progress, and of those in a call
 SECONDS: dict[str, float] = defaultdict(float)
 
 
@@ -59,13 +62,15 @@ class Costs:
     rows: float
     words: float
     sent: float
+    call: float
     work: float
     n_bytes: float
 
     @property
     def driver(self) -> float:
         """Of the thread that is busiest."""
-        return max(self.read, self.labels + self.margins + self.rows + self.words + self.sent)
+        sent = self.sent + self.call / TOGETHER
+        return max(self.read, self.labels + self.margins + self.rows + self.words + sent)
 
     @property
     def worker(self) -> float:
@@ -100,7 +105,7 @@ class Packing:
 
     def __init__(self) -> None:
         self.n_bytes = 0
-        self.last: deque[tuple[Any, ...]] = deque(maxlen=4)
+        self.last: deque[tuple[Any, ...]] = deque(maxlen=TOGETHER)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Packed:
         """Compute at once; unpack when the result is asked for."""
@@ -127,16 +132,18 @@ def _worked(packed: bytes) -> bytes:
     return pickle.dumps(function(*arguments), 5)
 
 
-def sent(steps: Sequence[tuple[Any, ...]], workers: Workers) -> float:
-    """Return what it takes to send one of some steps and to get its result."""
+def sent(steps: Sequence[tuple[Any, ...]], workers: Workers, together: int) -> float:
+    """Return what it takes to send one of some steps and to get its result, with so many in a call."""
     calls: deque[Any] = deque()
-    for i in range(10 * len(steps)):
-        if i == 4 * len(steps):  # the worker has started
+    ahead = 2 * together  # two calls are in progress, as with one worker
+    for i in range(10 * LAG):
+        if i == 4 * LAG:  # the worker has started
             SECONDS.clear()
         calls.append(timed("sent", workers.submit)(*steps[i % len(steps)]))
-        while len(calls) > 2 or (calls and i + 1 == 10 * len(steps)):
-            timed("sent", calls.popleft().result)()
-    return SECONDS["sent"] / (6 * len(steps))
+        while len(calls) == ahead:
+            for _ in range(together):
+                timed("sent", calls.popleft().result)()
+    return SECONDS["sent"] / (6 * LAG)
 
 
 def measured(batch_size: int, n_batches: int, workers: Workers) -> Costs:
@@ -155,10 +162,13 @@ def measured(batch_size: int, n_batches: int, workers: Workers) -> Costs:
     main, both = time.thread_time() - begin[0], time.process_time() - begin[1]
     named = {name: SECONDS[name] / n for name in ("margins", "rows", "words", "work")}
     labels = (main - SECONDS["packed"]) / n - sum(named.values())
+    alone, together = (sent(packing.last, workers, steps) for steps in (1, TOGETHER))
+    call = (alone - together) / (1.0 - 1.0 / TOGETHER)
     return Costs(
         read=(both - main) / n,
         labels=labels,
-        sent=sent(packing.last, workers),
+        sent=alone - call,
+        call=call,
         n_bytes=packing.n_bytes / n,
         **named,
     )
@@ -166,18 +176,22 @@ def measured(batch_size: int, n_batches: int, workers: Workers) -> Costs:
 
 def simulated(costs: Costs, n_workers: int, lag: int) -> tuple[float, float, float]:
     """Return mini-batches a second in the long run, and how much of the time driver and workers are busy."""
-    launch = 0.5 * (costs.labels + costs.rows + costs.sent)
+    alike, together = lag // 4, max(1, min(lag // 4, lag // (2 * n_workers)))
+    launch = 0.5 * (costs.labels + costs.rows + costs.sent + costs.call / together)
     land = launch + costs.margins + costs.words
     free, ready, clock, busy, landed = [0.0] * n_workers, dict[int, float](), 0.0, 0.0, 0
     for b in range(40 * max(n_workers, lag)):
-        while b - landed >= lag:  # it has grown
+        end = b - b % alike + alike  # of those that are proposed under one posterior, when the lag has grown
+        while end - landed > lag:
             clock, landed = max(clock, ready.pop(landed)) + land, landed + 1
             busy += land
         clock = max(clock, b * costs.read) + launch
         busy += launch
-        start = max(clock, heapq.heappop(free))
-        ready[b] = start + costs.worker
-        heapq.heappush(free, ready[b])
+        first = b - b % alike % together  # of the call
+        if b + 1 == min(first + together, end):
+            done = max(clock, heapq.heappop(free)) + (b + 1 - first) * costs.worker
+            heapq.heappush(free, done)
+            ready.update(dict.fromkeys(range(first, b + 1), done))
     return landed / clock, busy / clock, landed * costs.worker / (clock * n_workers)
 
 
