@@ -356,10 +356,8 @@ class Round {
         for (int k = 0; T > 0 && length > 0.f && k < wide.model.topic_width; ++k) share[k] /= length;
       }
     });
-    parallel_for(n_tasks_, in_.labels.n_threads, [&](int task) {
-      label_kernels_.accumulate(wide, p, task, n_docs_, phase.precision.data() + task * K * K,
-                                phase.shift.data() + task * K, phase.loss.data() + task);
-    });
+    accumulate(label_kernels_, wide, p, n_docs_, in_.labels.n_threads, phase.precision.data(), phase.shift.data(),
+               phase.loss.data());
   }
 
   void widen_result() {

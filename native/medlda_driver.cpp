@@ -72,13 +72,11 @@ void medlda_step(const MedldaKernels& kernels, const MedldaInput& in, const Medl
       for (int64_t begin; (begin = next.fetch_add(kTogether)) < end - chunk;)
         kernels.documents(step, order.data(), begin, std::min(begin + kTogether, end - chunk), chunk, chains);
     });
-    parallel_for(in.n_tasks, n_workers, [&](int task) {  // a task's sums are in document order, whatever the threads
-      for (int p = 0; p < 2; ++p) {
-        const MedldaOutput& out = outputs[p];
-        kernels.accumulate(step, p, task, (end - chunk) * (out.sweeps - out.burn_in), out.precision + task * K * K,
-                           out.shift + task * K, out.loss + task);
-      }
-    });
+    for (int p = 0; p < 2; ++p) {
+      const MedldaOutput& out = outputs[p];
+      accumulate(kernels, step, p, (end - chunk) * (out.sweeps - out.burn_in), n_workers, out.precision, out.shift,
+                 out.loss);
+    }
   }
 
   for (int p = 0; p < 2; ++p) {

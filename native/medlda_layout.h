@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "medlda_driver.h"
+#include "parallel.h"
 
 namespace bayespa {
 
@@ -25,6 +26,19 @@ struct AlignedAllocator {
   friend bool operator!=(const AlignedAllocator&, const AlignedAllocator&) { return false; }
 };
 using Floats = std::vector<float, AlignedAllocator<float>>;
+
+// Adds n records to the sums of a phase; each entry's terms are added in the order of the records, whatever the threads.
+inline void accumulate(const MedldaKernels& kernels, const MedldaStep& step, int phase, int64_t n, int n_threads,
+                       double* precision, double* shift, double* loss) {
+  constexpr int kTopics = 8;
+  const int n_topics = step.model.n_topics;
+  if (n == 0 || step.model.n_tasks == 0) return;
+  parallel_for((n_topics + kTopics - 1) / kTopics, n_threads, [&](int shard) {
+    const int begin = kTopics * shard, end = std::min(begin + kTopics, n_topics);
+    std::vector<double, AlignedAllocator<double>> room(static_cast<size_t>(step.model.topic_width + 1) * step.model.task_width);
+    kernels.accumulate(step, phase, begin, end, n, {precision, shift, loss, room.data()});
+  });
+}
 
 // The posterior of the weights in the layouts that the kernels read.
 struct Layout {

@@ -56,6 +56,12 @@ struct MedldaRecords {
   float* loss;    // (n, T), c (zeta + sqrt(zeta^2 + s))
 };
 
+// What the records of a phase add up to, and room to work in.
+struct MedldaSums {
+  double *precision, *shift, *loss;  // (T, K, K), (T, K), (T)
+  double* room;                      // (Kp + 1, Tp)
+};
+
 struct MedldaPhase {
   int sweeps, burn_in;
   float* share;           // (n_docs, K), mean zbar of the kept sweeps
@@ -101,9 +107,8 @@ struct MedldaKernels {
   // Documents order[begin, end), longest first, of a chunk that starts at document `chunk`; kTogether at a time.
   void (*documents)(const MedldaStep& step, const int64_t* order, int64_t begin, int64_t end, int64_t chunk,
                     MedldaChain (&chains)[kTogether]);
-  // Adds n records to one task's precision (K, K), shift (K) and loss (1).
-  void (*accumulate)(const MedldaStep& step, int phase, int task, int64_t n, double* precision, double* shift,
-                     double* loss);
+  // Adds n records to topics [begin, end) of what [MED-4] adds up, and to the losses if `begin` is 0.
+  void (*accumulate)(const MedldaStep& step, int phase, int begin, int end, int64_t n, const MedldaSums& sums);
   // phi (n_words, Kp) from the Dirichlet (W, K) of the words: exp(E log) or, if `mean`, the posterior mean. `scale` is
   // room for K numbers.
   void (*phi32)(const float* dirichlet, const double* totals, const int64_t* words, int64_t n_words, int n_topics,

@@ -390,26 +390,69 @@ void medlda_documents(const MedldaStep& step, const int64_t* order, int64_t begi
   }
 }
 
-void medlda_accumulate(const MedldaStep& step, int p, int task, int64_t n, double* precision, double* shift,
-                       double* loss) {
-  const MedldaModel& model = step.model;
-  const MedldaRecords& records = step.phases[p].records;
-  const int n_topics = model.n_topics;
-  for (int64_t i = 0; i < n; ++i) {
-    const float* share = records.share + i * model.topic_width;
-    const double weight = records.weight[i * model.n_tasks + task];
-    const double weight_h = records.shift[i * model.n_tasks + task];
-    *loss += records.loss[i * model.n_tasks + task];
-    if (weight == 0.) continue;  // no label
-    for (int j = 0; j < n_topics; ++j) {
-      if (share[j] == 0.f) continue;
-      shift[j] += weight_h * share[j];  // [MED-4]
-      const double scaled = weight * share[j];
-      for (int k = j; k < n_topics; ++k) precision[j * n_topics + k] += scaled * share[k];  // [MED-4]
+// Adds to topics [begin, end) of [MED-4] task by task: an entry's neighbours are added in one vector.
+void medlda_add_by_task(const MedldaStep& step, const MedldaRecords& records, int begin, int end, int64_t n,
+                        const MedldaSums& sums) {
+  const int n_topics = step.model.n_topics, n_tasks = step.model.n_tasks;
+  for (int t = 0; t < n_tasks; ++t) {
+    double *precision = sums.precision + int64_t{t} * n_topics * n_topics, *shift = sums.shift + t * n_topics;
+    for (int64_t i = 0; i < n; ++i) {
+      const float* share = records.share + i * step.model.topic_width;
+      const double weight = records.weight[i * n_tasks + t], weight_h = records.shift[i * n_tasks + t];
+      if (weight == 0.) continue;  // no label
+      for (int j = begin; j < end; ++j) {
+        if (share[j] == 0.f) continue;
+        shift[j] += weight_h * share[j];
+        const double scaled = weight * share[j];
+        for (int k = j; k < n_topics; ++k) precision[j * n_topics + k] += scaled * share[k];
+      }
     }
   }
-  for (int j = 0; j < n_topics; ++j)
-    for (int k = 0; k < j; ++k) precision[j * n_topics + k] = precision[k * n_topics + j];
+}
+
+// Adds to topics [begin, end) of [MED-4] entry by entry, of all tasks in one vector: a document has few of all topics.
+void medlda_add_by_entry(const MedldaStep& step, const MedldaRecords& records, int begin, int end, int64_t n,
+                         const MedldaSums& sums) {
+  const int64_t n_topics = step.model.n_topics, n_tasks = step.model.n_tasks, width = step.model.task_width;
+  double *scaled = sums.room, *row = scaled + width;  // (Tp), (Kp, Tp)
+  for (int64_t t = n_tasks; t < width; ++t) scaled[t] = 0.;
+  for (int64_t j = begin; j < end; ++j) {
+    for (int64_t t = 0; t < n_tasks; ++t)
+      for (int64_t k = j; k < n_topics; ++k) row[k * width + t] = sums.precision[(t * n_topics + j) * n_topics + k];
+    for (int64_t i = 0; i < n; ++i) {
+      const float *share = records.share + i * step.model.topic_width, *weight = records.weight + i * n_tasks;
+      if (share[j] == 0.f) continue;
+      const double share_j = share[j];
+      for (int64_t t = 0; t < n_tasks; ++t) {
+        scaled[t] = weight[t] * share_j;
+        sums.shift[t * n_topics + j] += weight[t] == 0.f ? 0. : records.shift[i * n_tasks + t] * share_j;  // 0: no label
+      }
+      uint32_t later = 0xffu << j % kLanes;
+      for (int64_t at = j / kLanes * kLanes; at < n_topics; at += kLanes, later = 0xff)
+        for_bits(bits(below(Lanes{}, lanes(share + at))) & later, [&](int l) {
+          const double share_k = share[at + l];
+          double* __restrict entry = row + (at + l) * width;
+          for (int64_t t = 0; t < width; ++t) entry[t] += scaled[t] * share_k;
+        });
+    }
+    for (int64_t t = 0; t < n_tasks; ++t)
+      for (int64_t k = j; k < n_topics; ++k) sums.precision[(t * n_topics + j) * n_topics + k] = row[k * width + t];
+  }
+}
+
+// For every entry the order is that of the records, so both ways give the same bits.
+void medlda_accumulate(const MedldaStep& step, int p, int begin, int end, int64_t n, const MedldaSums& sums) {
+  const MedldaRecords& records = step.phases[p].records;
+  const int64_t n_topics = step.model.n_topics, n_tasks = step.model.n_tasks;
+  (n_tasks <= kFewTasks ? medlda_add_by_task : medlda_add_by_entry)(step, records, begin, end, n, sums);
+  for (int64_t t = 0; t < n_tasks; ++t) {
+    double* precision = sums.precision + t * n_topics * n_topics;
+    for (int64_t j = begin; j < end; ++j)
+      for (int64_t k = j + 1; k < n_topics; ++k) precision[k * n_topics + j] = precision[j * n_topics + k];
+  }
+  if (begin > 0) return;
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t t = 0; t < n_tasks; ++t) sums.loss[t] += records.loss[i * n_tasks + t];
 }
 
 // A row's largest value becomes 1, so that the floor means the same for a rare word as for a common one.
