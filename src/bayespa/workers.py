@@ -12,13 +12,13 @@ import os
 import shutil
 import socket
 import tempfile
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -71,7 +71,7 @@ class Workers:
         self._call = self._ray.remote(max_retries=RETRIES)(_timed)
         self._waiting: list[tuple[Callable[..., Any], tuple[Any, ...], _Call]] = []
         self._sent = WeakSet[_Sent]()  # whose results nobody has taken yet
-        self._lock = Lock()  # of both
+        self._lock = threading.Lock()  # of both
 
     @property
     def n(self) -> int:
