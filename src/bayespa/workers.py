@@ -165,6 +165,7 @@ class _Sent:
     def results(self) -> list[Done]:
         """Wait for the results."""
         ray, workers = self._workers._ray, self._workers
+        found: list[Done]
         try:
             found, worker, seconds = ray.get(self._reference)
         except ray.exceptions.RayTaskError as error:
@@ -177,7 +178,7 @@ class _Sent:
             workers._sent.discard(self)
         workers.calls[worker] += self.n
         workers.busy[worker] += seconds
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 def _new_folder() -> tuple[str, int]:

@@ -16,11 +16,10 @@ from bayespa.corpus.order import shuffle_all
 from bayespa.corpus.sources import expand
 from bayespa.text.model import ALL_WORDS, TextModel
 from bayespa.text.predictor import KINDS
-from bayespa.topics.waiting import beginning
+from bayespa.topics.waiting import IN_ALL, beginning
 
 _BUFFER = 10_000
-FEW = 4096  # so many documents are few, or more if there are many classes;
-MOST_CLASSES = 256  # with more of these, several passes take too long
+MOST_CLASSES = 256  # with more of these, several passes over few documents take too long
 _NUMBERED = {"libsvm", "uci", "matlab", "gml"}  # formats with numbers for words and classes
 
 
@@ -167,7 +166,7 @@ def together(look: Look | None) -> int:
         return 0
     names = {name for label in look.labels for name in (label if isinstance(label, tuple) else (label,))}
     n_classes = sum(isinstance(name, str) for name in names)
-    few = n_classes <= MOST_CLASSES and look.documents < max(FEW, beginning(n_classes))
+    few = n_classes <= MOST_CLASSES and look.documents < max(IN_ALL, beginning(n_classes))
     return look.documents if few else 0
 
 
