@@ -1,10 +1,10 @@
-"""How much to forget when labels change their meaning.
+"""What to forget when labels change their meaning.
 
     python examples/drifting_stream.py
 
 Every ten mini-batches each subject gets the label of the next one, so what was learned becomes false. Each
 model predicts a mini-batch before it learns it. Topics decide alone, because words would recover by
-themselves.
+themselves. The last one forgets by itself what has changed, which is the default.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from bayespa import MedLDAClassifier
 from bayespa.datasets import make_topic_corpus
 
-DISCOUNTS = (1.0, 0.9, 0.7, 0.5)
+DISCOUNTS = (1.0, 0.9, 0.7, 0.5, "auto")
 N_TOPICS = 4
 
 

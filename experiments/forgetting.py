@@ -1,13 +1,14 @@
 """What forgetting gains: models that forget at several rates, on streams that change and that do not.
 
     python -m experiments.forgetting [--limit 20000] [--corpora huffpost arxiv20] [--seeds 2]
+    python -m experiments.forgetting --rates 1 auto --decides topics+words topics
     python -m experiments.forgetting --decides topics --orders swapped --limit 10000 --only weights
 
-Each model predicts a mini-batch, then learns it. "Weighed" is all rates at once: the mean of their
-probabilities, weighed by how likely each has made the labels so far; that fades by 0.97 a mini-batch. A
-stream comes in the order of time, shuffled, or "swapped": shuffled, and in its second half a third of the
-classes have changed places. With --only, one part of the posterior forgets. The table has progressive
-accuracy, that of all mini-batches but the first, beside PA and AROW.
+Each model predicts a mini-batch, then learns it; "auto" forgets what has changed. "Weighed" is all rates at
+once: the mean of their probabilities, weighed by how likely each has made the labels so far; that fades by
+0.97 a mini-batch. A stream comes in the order of time, shuffled, or "swapped": shuffled, and in its second
+half a third of the classes have changed places. With --only, one part of the posterior forgets. The table has
+progressive accuracy, that of all mini-batches but the first, beside PA and AROW.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from bayespa.posteriors import Joint
 from experiments.suite.corpora import STREAMS, Documents, Integers, Task, read_stream
 from experiments.suite.learners import run_stream
 
-RATES = (1.0, 0.997, 0.99, 0.97)
+RATES = ("1", "0.997", "0.99", "0.97")
 FADES = 0.97  # of what was said of earlier mini-batches
 SIZE = 256
 PEERS = ("PA", "AROW")
@@ -46,9 +47,10 @@ def ordered(task: Task, order: str, seed: int) -> Task:
     return Task(task.name, Documents(train.texts, labels, timed=True), task.test)
 
 
-def said(decides: str, rate: float, seed: int, X: Any, y: Integers, own: NDArray[np.bool_]) -> Floats:
+def said(decides: str, rate: str, seed: int, X: Any, y: Integers, own: NDArray[np.bool_]) -> Floats:
     """Return the probabilities (n, T) that a model that forgets gives documents before it learns them."""
-    model = MedLDAClassifier(decides=decides, discount=rate, random_state=seed)
+    discount = rate if rate == "auto" else float(rate)
+    model = MedLDAClassifier(decides=decides, discount=discount, random_state=seed)
     classes = np.arange(y.max() + 1)
     found = [np.full((len(y[:SIZE]), len(classes)), 1.0 / len(classes))]
     for begin in range(0, len(y), SIZE):
@@ -80,6 +82,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--corpora", nargs="+", default=list(STREAMS))
     parser.add_argument("--orders", nargs="+", default=["time", "shuffled", "swapped"])
+    parser.add_argument("--rates", nargs="+", default=list(RATES))
     parser.add_argument("--only", choices=["weights", "topics", "words"], help="the part that forgets")
     parser.add_argument("--decides", nargs="+", default=["topics+words", "words", "topics"])
     options = parser.parse_args()
@@ -91,7 +94,7 @@ def main() -> None:
             return Joint(posterior, **{options.only: own})
 
         forgetting = patch.object(Joint, "discounted", discounted)
-    heads = [*(f"discount={rate:g}" for rate in RATES), "weighed", *PEERS]
+    heads = [*(f"discount={rate}" for rate in options.rates), "weighed", *PEERS]
     print("| stream | order | decides | " + " | ".join(heads) + " |\n" + "|---" * (len(heads) + 3) + "|")
     for corpus in options.corpora:
         whole = read_stream(corpus, "dev", options.limit)
@@ -105,7 +108,7 @@ def main() -> None:
                 peers = [run_stream(peer, task, rows, seed, {})[2] for peer in PEERS]
                 for decides, scores in found.items():
                     with forgetting:
-                        each = np.array([said(decides, rate, seed, X, task.y, own) for rate in RATES])
+                        each = np.array([said(decides, rate, seed, X, task.y, own) for rate in options.rates])
                     right = [(p.argmax(axis=1) == task.y)[SIZE:] for p in (*each, weighed(each, task.y))]
                     scores.append([*(float(r.mean()) for r in right), *peers])
             for decides, scores in found.items():

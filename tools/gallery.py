@@ -47,8 +47,9 @@ def review_queue(printed, axes):
 
 def drifting_stream(printed, axes):
     """Draw the accuracy of each discount."""
-    found = re.findall(r"discount ([\d.]+): accuracy ([\d.]+)", printed)
-    names = [f"{discount}{', forgets nothing' if discount == '1.0' else ''}" for discount, _ in found]
+    found = re.findall(r"discount ([\d.]+|auto): accuracy ([\d.]+)", printed)
+    said = {"1.0": ", forgets nothing", "auto": ", forgets what has changed"}
+    names = [f"{discount}{said.get(discount, '')}" for discount, _ in found]
     axes.bar_label(bars(axes, names, [float(accuracy) for _, accuracy in found]), padding=3)
     axes.set(xlabel="accuracy before learning", ylabel="discount", xlim=(0, 1))
 

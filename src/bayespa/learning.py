@@ -110,6 +110,9 @@ class InOrder(Protocol):
         The posterior has all mini-batches before this one.
         """
 
+    def adapted(self, posterior: Any) -> Any:
+        """Return the posterior after a new mini-batch, without what has turned out to be wrong."""
+
 
 def in_order(model: object) -> TypeGuard[InOrder]:
     """Return whether a model is one; isinstance takes a good part of the time of a small mini-batch."""
@@ -255,6 +258,8 @@ class Flight(Generic[P]):
         if in_order(now.model):
             step = now.model.finish(state.posterior, now.batch, step, now.index, now.before)
         state = apply(state, step, now.before, again=again)
+        if in_order(now.model) and now.before is None:
+            state = replace(state, posterior=now.model.adapted(state.posterior))
         self._steps.popleft()
         return state, step
 

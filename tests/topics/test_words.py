@@ -197,7 +197,7 @@ def test_models_with_other_units_do_not_merge(corpus):
 @pytest.mark.parametrize("kind", [MedLDAClassifier, MedHDPClassifier])
 def test_words_alone_need_no_topics(kind, corpus):
     model = kind(decides="words", random_state=0).fit(corpus.X, corpus.y)
-    assert set(model.posterior_) == {"words", "documents", "temperature", "classes"}
+    assert set(model.posterior_) == {"words", "documents", "temperature", "classes", "change"}
     assert model.topics() == []
     assert model.transform(corpus.X_test).shape == (len(corpus.y_test), 0)
     assert model.score(corpus.X_test, corpus.y_test) > 0.8

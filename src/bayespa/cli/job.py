@@ -105,6 +105,7 @@ class Job:
         self._checkpoint, self._every, self._seconds, self._started = checkpoint, every, seconds, started
         self._order = LabelOrder()  # of the documents learned
         self._known = set(model.classes.names) if model.fitted else None  # classes, before an update
+        self._changes = model.changes
 
     def run(
         self,
@@ -165,6 +166,7 @@ class Job:
             self._save_to(self._path)
         self._source.finish()
         self._name_new_classes()
+        self._name_changes()
         if not self._order.mixed:
             click.echo(
                 f"in the order learned, {self._order}: one label predicts the next, so the scores before "
@@ -183,9 +185,20 @@ class Job:
             return
         new = [name for name in self._model.classes.names if name not in self._known]
         if new:
-            shown = ", ".join(map(brief, new[:NAMED])) + (", ..." if len(new) > NAMED else "")
+            shown = _named(new)
             some = "1 class is" if len(new) == 1 else f"{len(new):,} classes are"
             click.echo(f"{some} new to the model: {shown}", err=True)
+
+    def _name_changes(self) -> None:
+        """Say of which classes the model has forgotten what it knew, because they had changed."""
+        changed = [name for name, n in self._model.changes.items() if n > self._changes.get(name, 0)]
+        if changed:
+            some = "1 class has" if len(changed) == 1 else f"{len(changed):,} classes have"
+            click.echo(
+                f"{some} changed, and what was learned of earlier documents was forgotten: "
+                f"{_named(changed)} (a model trained with --set discount=1 forgets nothing)",
+                err=True,
+            )
 
     def _watched(self, documents: Iterator[Document]) -> Iterator[Document]:
         for document in documents:
@@ -234,3 +247,8 @@ class Job:
             "seconds": round(seconds, 2),
             "documents a second": round((documents - before) / max(seconds, 1e-9)),
         }
+
+
+def _named(names: list[str]) -> str:
+    """Return some names, the first ones of many."""
+    return ", ".join(map(brief, names[:NAMED])) + (", ..." if len(names) > NAMED else "")

@@ -111,6 +111,14 @@ class TextPredictor:
         return self._learned.seen_without_class
 
     @property
+    def changes(self) -> dict[str, int]:
+        """How often what was learned of a class was forgotten because it had changed; others are left out."""
+        if not self.fitted or self.target == "number":
+            return {}
+        times = self.estimator.n_changes_.tolist()
+        return {name: n for name, n in zip(self.class_names, times, strict=True) if n}
+
+    @property
     def history(self) -> History:
         """How learning went, as recorded by `bayespa.text.stream`."""
         return self._learned.history

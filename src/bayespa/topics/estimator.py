@@ -164,6 +164,8 @@ def lessons(
     if n_passes is None:
         n_passes, batch_size = few(len(order), model.n_tasks, batch_size, regression=model.regression)
         model = replace(model, topics_again=False)
+    if n_passes > 1:
+        model = replace(model, forgets=False)
     batches = Batches(corpus, labels, order, batch_size, None if state.n_steps else first_batch)
     guesses = [] if state.n_steps else model.guesses(batches)
     posterior = state.posterior or model.prior(learned.features.n)

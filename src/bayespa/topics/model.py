@@ -14,12 +14,15 @@ import numpy as np
 
 from bayespa.learning import Before
 from bayespa.posteriors import Joint, Posterior
-from bayespa.topics.calibration import Calibration
+from bayespa.topics.calibration import Calibration, offset
+from bayespa.topics.change import Change
 from bayespa.topics.documents import UNIT, Batch, Batches
 from bayespa.topics.one_vs_rest import OneVsRest
 from bayespa.topics.part import LARGEST, Floats, Sources, TopicPart, TopicStep
 from bayespa.topics.slope import Slope
-from bayespa.topics.words import SHARE, Words
+from bayespa.topics.words import KEPT, SHARE, Words
+
+SHARED = 12.0  # topics that decide alone forget so many times the share of the documents that have changed
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Model:
     words: Words | None = None
     calibration: Calibration | None = None
     slope: Slope | None = None  # of numbers
+    change: Change | None = None
+    forgets: bool = False  # what has changed; not in several passes, where documents may be mixed
     topics_again: bool = True  # whether topics learn again from a repeated mini-batch
 
     @property
@@ -46,8 +51,8 @@ class Model:
 
     def _meaning(self) -> dict[str, Any]:
         """Return the prior of what is learned about predictions."""
-        meaning = {} if self.calibration is None else self.calibration.prior()
-        return meaning if self.slope is None else {**meaning, **self.slope.prior()}
+        parts = (self.calibration, self.slope, self.change)
+        return {name: own for part in parts if part is not None for name, own in part.prior().items()}
 
     def converted(self, posterior: Joint) -> Joint:
         """Convert a posterior of an earlier version to this one."""
@@ -55,6 +60,8 @@ class Model:
             posterior = self.calibration.converted(posterior)
         if self.slope is not None and "slope" not in posterior:
             posterior = Joint(posterior, **self.slope.prior())
+        if self.change is not None and "change" not in posterior:
+            posterior = Joint(posterior, **self.change.prior())
         return posterior
 
     def require_continues(self, posterior: Joint) -> None:
@@ -111,17 +118,41 @@ class Model:
             step = replace(step, objective=step.objective + loss)
         if self.calibration is not None:
             labels = batch.labels[: len(margin)]
-            parts |= self.calibration.propose(posterior, margin / self.margin, labels, index, before)
+            unit = margin / self.margin
+            parts |= self.calibration.propose(posterior, unit, labels, index, before)
+            if self.change is not None and self.forgets:
+                parts |= self.change.propose(posterior, unit - offset(posterior), labels, index, before)
         if self.slope is not None:
             parts |= self.slope.propose(margin, batch.labels[: len(margin)], index, before)
         return replace(step, statistics=Joint(**parts), margin=margin)
+
+    def adapted(self, posterior: Joint) -> Joint:
+        """Return the posterior without what was learned of classes that have changed [MED-14].
+
+        Weights of words forget these tasks. Topics that decide alone are shared by all tasks. So they forget
+        the more, the more documents belong to these; and all tasks are watched anew.
+        """
+        if self.change is None or not self.forgets:
+            return posterior
+        changed = self.change.found(posterior)
+        if not changed.any():
+            return posterior
+        if self.words is not None:
+            own = self.words.forgotten(posterior, changed)
+            return Joint(posterior, **own, **self.change.begun(posterior, changed))
+        part, own = self.topics.parts(posterior)[0]
+        documents = posterior["classes"].counts[0]
+        rho = max(KEPT, 1.0 - SHARED * documents[changed].sum() / documents.sum())
+        forgotten = posterior.discounted(rho, self.prior(part.topic_word(own).shape[1]))
+        return Joint(forgotten, **self.change.begun(posterior, changed, all_anew=True))
 
     def grown(self, posterior: Joint, n_words: int, source: Sources, sign: Floats) -> Joint:
         """Extend the posterior by words and tasks; task t continues task source[t] (-1: new) with a sign."""
         grown = self.topics.grown(posterior, n_words, source, sign)
         words = {} if self.words is None else self.words.grown(posterior, n_words, source, sign)
         meaning = {} if self.calibration is None else self.calibration.grown(posterior, source, sign)
-        return Joint(grown, **words, **meaning)
+        change = {} if self.change is None else self.change.grown(posterior, source, sign)
+        return Joint(grown, **words, **meaning, **change)
 
     def merged(self, mine: Joint, theirs: Joint, ancestor: Joint | None, n_words: int) -> Joint:
         """Return the sum of two learners of the same tasks, with their common ancestor counted once."""

@@ -29,9 +29,10 @@ class OnlineEstimator(TopicEstimator):
         twice. None: one pass or, if words decide, several over a small corpus: until the model has seen 4096
         documents, or 256 per class; numbers from 768 documents on in one pass. Topics are then learned in the
         first pass only. `partial_fit` makes one pass.
-    discount : float
-        If below 1, forget: before each mini-batch the posterior moves back towards the prior by this factor,
-        for streams that change.
+    discount : float or "auto"
+        What to forget in a stream that changes. "auto": what was learned of a class, once predictions show
+        that the class has changed; nothing in several passes. 1: nothing. Below 1: before each mini-batch the
+        posterior moves back towards the prior by this factor.
     lag : int
         Mini-batches that are computed at once; fewer at the beginning. With more than 1, processes or
         machines can share the work, see ``workers`` of `fit`. The result depends on the lag, and in
@@ -42,15 +43,14 @@ class OnlineEstimator(TopicEstimator):
 
     batch_size: int | None = 256
     n_passes: int | None = None
-    discount: float = 1.0
+    discount: float | str = "auto"
     lag: int = 1
     expert: Mapping[str, Any] | None = None
 
     def _schedule(self, values: dict[str, Any]) -> dict[str, Any]:
-        schedule = {name: values[name] for name in ("batch_size", "n_passes", "discount", "lag")}
-        if values["n_passes"] is None and (
-            values.get("decides", "topics") == "topics" or values["discount"] < 1.0
-        ):
+        schedule = {name: values[name] for name in ("batch_size", "n_passes", "lag")}
+        schedule["discount"] = discount = _rate(values)
+        if values["n_passes"] is None and (values.get("decides", "topics") == "topics" or discount < 1.0):
             schedule["n_passes"] = 1
         return schedule
 
@@ -94,8 +94,14 @@ class OnlineEstimator(TopicEstimator):
 
     def _faded(self, learned: Learned) -> State[Joint]:
         """Return the state for the next mini-batch, after forgetting."""
-        state, discount = learned.state, float(learned.values.get("discount", 1.0))
+        state, discount = learned.state, _rate(learned.values)
         if discount == 1.0:
             return state
         prior = learned.model.prior(learned.features.n)
         return replace(state, posterior=state.posterior.discounted(discount, prior))
+
+
+def _rate(values: Mapping[str, Any]) -> float:
+    """Return the factor of what is remembered after each mini-batch."""
+    discount = values["discount"]
+    return 1.0 if discount == "auto" else float(discount)

@@ -46,6 +46,7 @@ _CHOICES = {
     "rule": ("gibbs", "averaging"),
     "topic_estimate": ("mean", "geometric"),
 }
+_WORDS = {"discount": ("auto",)}  # that stand for a rule in place of a number
 _MAY_BE_NONE = {"n_passes", "max_topics", "batch_size", "first_documents", "total_documents"}
 
 
@@ -82,11 +83,13 @@ def resolved(
     for key, value in values.items():
         if key in _CHOICES:
             require_choice(key, value, _CHOICES[key])
-        if key in _NUMBERS and not (value is None and key in _MAY_BE_NONE):
+        if key in _WORDS and isinstance(value, str):
+            require_choice(key, value, _WORDS[key])
+        elif key in _NUMBERS and not (value is None and key in _MAY_BE_NONE):
             require_number(key, value, **_NUMBERS[key])
     if "burn_in" in values:
         require_number("burn_in", values["burn_in"], 0, values["n_sweeps"] - 1, whole=True)
-    if values.get("discount", 1.0) < 1.0 and (values["n_passes"] or 1) > 1:
+    if values.get("discount") not in (None, "auto", 1.0) and (values["n_passes"] or 1) > 1:
         raise ValueError(
             f"discount is {values['discount']!r} and n_passes {values['n_passes']!r}; discount is for one "
             "pass over a stream, n_passes for a fixed corpus: use only one of them"

@@ -16,6 +16,7 @@ from bayespa.estimators import Roles
 from bayespa.learning import HERE, Callback, Executor
 from bayespa.native.random import subkey
 from bayespa.topics.calibration import Calibration
+from bayespa.topics.change import Change
 from bayespa.topics.documents import UNIT
 from bayespa.topics.explain import Explanation, Subject, TopicShare, WordShare
 from bayespa.topics.knowledge import Knowledge
@@ -90,7 +91,12 @@ class SupervisedTransformer(TopicTransformer):
         if decides != "topics":
             words = Words(float(values["word_scale"]), loss.margin, self._regression, shared["n_threads"])
         slope = Slope(meaning.n_tasks) if self._regression and words is not None else None
-        return Model(topics, meaning.n_tasks, loss.margin, words, self._calibration(meaning, values), slope)
+        calibration = self._calibration(meaning, values)
+        change = None
+        if calibration is not None and "discount" in values:
+            change = Change(calibration.kind, meaning.n_tasks)
+        forgets = values.get("discount") == "auto"
+        return Model(topics, meaning.n_tasks, loss.margin, words, calibration, slope, change, forgets)
 
     def _calibration(self, meaning: Any, values: dict[str, Any]) -> Calibration | None:
         """Return how margins become probabilities; None: they do not."""

@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 SHARE = 0.3  # of the topics' margin that counts; words learn the rest
 RUN = 0.5  # the value of a run of several words, where that of a word is 1
 BIAS = 0.5  # the value of a feature that every document has
+KEPT = 2.0**-5  # the share of what was learned of a class that has changed
 COST = 0.5  # c of the squared hinge, for decisions in their unit
 
 
@@ -61,6 +62,16 @@ class Words:
             "words": before.continued(prior["words"], source, sign),
             "documents": posterior["documents"].extended(prior["documents"]),
         }
+
+    def forgotten(self, posterior: Joint, tasks: NDArray[np.bool_]) -> dict[str, Any]:
+        """Return the weights, of which some tasks (T,) have forgotten all but a share of `KEPT`."""
+        before = posterior["words"]
+        prior = Gaussian.prior(1, before.shift.shape[1], self.scale, structure="diagonal")
+        shift, precision = np.array(before.shift), np.array(before.precision)
+        shift[tasks] = np.rint(KEPT * before.shift[tasks] / UNIT) * UNIT
+        above = before.precision[tasks] - prior.precision
+        precision[tasks] = prior.precision + np.rint(KEPT * above / UNIT) * UNIT
+        return {"words": Gaussian.unchecked(shift, precision, own=True)}
 
     def view(self, posterior: Joint) -> WordView:
         """Return what margins need of a posterior."""
