@@ -96,7 +96,7 @@ def test_room_behind_the_entries_is_no_fault():
     matrix = sparse.csr_matrix(X)
     before = matrix.toarray()
     matrix.data, matrix.indices = np.append(matrix.data, 7), np.append(matrix.indices, FAR)
-    assert (Corpus.of(matrix, name="test").counts.toarray() == before).all()
+    assert (Corpus.of(matrix, name="test").counts.to_scipy().toarray() == before).all()
 
 
 def test_what_is_not_sparse_passes():

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 _MOST_THREADS = 4096
 
@@ -60,7 +59,7 @@ def require_number(
 
 def require_finite(name: str, values: Any) -> None:
     """Raise a ValueError that names the first entry of an array or CSR matrix that is NaN or infinite."""
-    is_sparse = sparse.issparse(values)
+    is_sparse = sparse_format(values) is not None
     entries = values.data if is_sparse else values
     if np.isfinite(entries).all():
         return
@@ -79,7 +78,14 @@ def require_finite(name: str, values: Any) -> None:
 
 
 def sparse_format(matrix: Any) -> str | None:
-    """Return the format of a sparse matrix, such as "csr"; None if it is not one."""
+    """Return the format of a sparse matrix, such as "csr"; None if it is not one.
+
+    Only what is neither an array nor a list can be one. So SciPy is imported for others alone.
+    """
+    if isinstance(matrix, np.ndarray | list):
+        return None
+    from scipy import sparse
+
     return getattr(matrix, "format", None) if sparse.issparse(matrix) else None
 
 

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from bayespa.checks import require_number
+from bayespa.native.medlda import CountMatrix
 
 C = TypeVar("C", bound=type)
 _HEADING = "Parameters\n----------\n"
@@ -181,8 +181,8 @@ class Features:
 
 def _columns(X: Any) -> tuple[int, NDArray[Any] | None]:
     """Return the number of columns, and their names if they have any."""
-    if isinstance(X, sparse.csr_matrix):
-        return int(X.shape[1]), None
+    if isinstance(X, CountMatrix):
+        return X.shape[1], None
     from sklearn.utils.validation import _get_feature_names, _num_features
 
     return int(_num_features(X)), _get_feature_names(X)

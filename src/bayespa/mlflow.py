@@ -88,7 +88,7 @@ class PyfuncModel:
                 )
             model_input = model_input["text" if "text" in columns else columns[0]]
         texts = [str(text) for text in model_input]
-        answers = self.model.answer_counts(self.model.counts(texts))
+        answers = self.model.answer(texts)
         if answers.probabilities is None:
             return pd.DataFrame({"label": answers.labels, "std": answers.deviations})
         return pd.DataFrame({"label": answers.labels, "probability": answers.probabilities.max(axis=1)})

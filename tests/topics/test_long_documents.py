@@ -54,7 +54,7 @@ def test_too_many_tokens_are_refused_however_they_are_counted(X):
 def test_a_word_that_is_named_twice_counts_twice(kind, dtype):
     X = doubled(kind, [100, 100], dtype)
     before = X.copy()
-    assert_array_equal(Corpus.of(X, name="test").counts.toarray(), [[1, 0, 0], [0, 200, 0]])
+    assert_array_equal(Corpus.of(X, name="test").counts.to_scipy().toarray(), [[1, 0, 0], [0, 200, 0]])
     assert_array_equal(X.data, before.data)
 
 

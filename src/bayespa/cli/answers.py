@@ -34,7 +34,7 @@ def predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) 
 
 
 def _predicted(model: TextModel, chunk: list[Document], top: int, as_json: bool) -> Iterator[str]:
-    answers = model.answer_counts(model.counts([document.content for document in chunk]))
+    answers = model.answer([document.content for document in chunk])
     names, probabilities = answers.class_names, answers.probabilities
     if probabilities is None:
         probabilities = np.empty((len(chunk), 0))

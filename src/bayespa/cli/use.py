@@ -108,7 +108,7 @@ def evaluate(
     source = Reading(options, model.reading)
     measures = Measures(model)
     for chunk in chunks(comparable(model, source, inputs), _AT_ONCE):
-        answers = model.answer_counts(model.counts([d.content for d in chunk]))
+        answers = model.answer([d.content for d in chunk])
         measures.add([d.label for d in chunk], answers)
     source.finish()
     if not measures.n:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count, islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from bayespa.corpus.bags import read_gml, read_libsvm, read_matlab, read_uci
 from bayespa.corpus.documents import Bag, Document, Fields, Label, Target
@@ -19,6 +18,9 @@ from bayespa.corpus.sources import FORMATS, Paths, Source, check_encoding, expan
 from bayespa.corpus.tables import n_row_groups, read_arrow, read_parquet
 from bayespa.corpus.texts import Reporter, read_csv, read_file, read_jsonl, read_lines, read_tsv
 from bayespa.native.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 T = TypeVar("T")
 _LARGE = 1 << 26  # bytes of a file; a larger one is read by a single process, in pieces

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from bayespa.checks import require_number
 from bayespa.corpus.documents import Bag
 from bayespa.corpus.vocabulary import OnlineVocabulary, require_pattern
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 
 class BagVectorizer:
@@ -45,6 +47,8 @@ class BagVectorizer:
 
     def transform(self, bags: Sequence[str | Bag]) -> sp.csr_matrix:
         """Return the counts, (n, n_columns), of the columns known so far."""
+        import scipy.sparse as sp
+
         bags = _only_bags(bags)
         columns = np.concatenate([np.empty(0, np.int64), *(bag.columns for bag in bags)])
         counts = np.concatenate([np.empty(0, np.int32), *(bag.counts for bag in bags)])

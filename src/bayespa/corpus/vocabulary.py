@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bayespa.checks import number_of_threads, require_number
 from bayespa.corpus.documents import Bag, brief
 from bayespa.corpus.stop_words import ENGLISH_STOP_WORDS
-from bayespa.native.text import NativeVocabulary, WordCounts, WordRules
+from bayespa.native.medlda import CountMatrix
+from bayespa.native.text import NativeVocabulary, WordRules
 from bayespa.reference.text import ASCII_WORD, RUNS, PythonVocabulary, Tokenizer
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 _LONGEST_PATTERN = 10_000  # characters, in a file, because compiling a pattern takes much more memory
 _MOST_WORDS_OF_A_RUN = 8
@@ -173,21 +176,25 @@ class OnlineVocabulary:
 
     def learn(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
         """Admit new words, and return the counts, (n, n_words) int32, of words from their admission on."""
-        return self._matrix(self._counter.learn(_only_texts(texts), number_of_threads(self.n_jobs)))
+        return self.count(texts, learn=True).to_scipy()
 
     def transform(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
         """Return the counts, (n, n_words) int32, of the words known so far."""
-        return self._matrix(self._counter.transform(_only_texts(texts), number_of_threads(self.n_jobs)))
+        return self.count(texts, learn=False).to_scipy()
 
-    def _matrix(self, found: WordCounts) -> sp.csr_matrix:
+    def count(self, texts: Sequence[str | bytes | Bag], *, learn: bool) -> CountMatrix:
+        """Return the counts as `learn` or `transform` does, without SciPy.
+
+        >>> OnlineVocabulary(min_count=1).count(["more words", "words"], learn=True).row_sums()
+        array([2, 1])
+        """
+        counter = self._counter
+        counted = counter.learn if learn else counter.transform
+        found = counted(_only_texts(texts), number_of_threads(self.n_jobs))
         kind: Any = np.int32 if len(found.columns) < 2**31 else np.int64  # as in SciPy
         indptr = np.concatenate([[0], found.ends]).astype(kind)
         n_columns = self.max_words if self.fixed_width else found.n_words
-        counts: sp.csr_matrix = sp.csr_matrix(
-            (found.counts, found.columns, indptr), shape=(len(found.ends), n_columns)
-        )
-        counts.has_canonical_format = True  # columns increase
-        return counts
+        return CountMatrix(found.counts, found.columns, indptr, (len(found.ends), n_columns))
 
     def __getstate__(self) -> dict[str, Any]:
         plain = {name: value for name, value in vars(self).items() if name != "_counter"}

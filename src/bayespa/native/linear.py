@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from bayespa import _native
 
@@ -28,6 +27,8 @@ class Rows:
     @classmethod
     def of(cls, X: Any) -> Rows:
         """Make rows from a finite array or sparse matrix of shape (n, n_columns), without a bias."""
+        from scipy import sparse
+
         csr = sparse.csr_matrix(X, dtype=np.float64)
         if not (csr.has_canonical_format and csr.data.all()):
             csr = csr.copy()  # the arrays are the caller's
@@ -95,6 +96,8 @@ class Rows:
 
     def combined(self, shares: Floats) -> Floats:
         """Return Σ_i shares[i, t] x_i, shape (n_columns + 1, tasks), for shares (n, tasks)."""
+        from scipy import sparse
+
         csr = sparse.csr_matrix((self.values, self.indices, self.indptr), shape=(self.n, self.n_columns))
         features = Rows.of(csr.T)  # a row for each column, whose constant feature adds nothing
         total = features.decide(np.vstack([shares, np.zeros_like(shares[:1])]))

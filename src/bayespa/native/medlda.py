@@ -8,16 +8,87 @@ document (`topic_share`, `margin`, `margin_var`). `bayespa.reference.medlda.step
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from bayespa import _native
 
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
 LANES = 8
 Sampler = Literal["collapsed", "metropolis", "exact", "augmented", "averaging"]
+
+
+@dataclass(frozen=True, eq=False)
+class CountMatrix:
+    """Counts above 0 of n documents and W words, row by row (CSR); in a row the columns increase.
+
+    It does without SciPy, whose import takes longer than the prediction of a text. SciPy's matrices are what
+    callers give and get.
+
+    Parameters
+    ----------
+    data : (nnz,) int32
+    indices : (nnz,) int32
+        The columns.
+    indptr : (n + 1,) int32 or int64
+        Row i has the entries from ``indptr[i]`` to before ``indptr[i + 1]``.
+    shape : (n, W)
+
+    Examples
+    --------
+    >>> counts = CountMatrix(np.array([2, 1, 3]), np.array([0, 2, 1]), np.array([0, 2, 3]), (2, 3))
+    >>> counts.to_scipy().toarray()
+    array([[2, 0, 1],
+           [0, 3, 0]])
+    >>> counts[1:].to_scipy().toarray(), counts.narrow(2).to_scipy().toarray(), counts.row_sums()
+    (array([[0, 3, 0]]), array([[2, 0],
+           [0, 3]]), array([3, 3]))
+    """
+
+    data: NDArray[np.int32]
+    indices: NDArray[np.int32]
+    indptr: NDArray[Any]
+    shape: tuple[int, int]
+
+    def to_scipy(self) -> sp.csr_matrix:
+        """Return the same as a CSR matrix, which shares its memory."""
+        import scipy.sparse as sp
+
+        matrix = sp.csr_matrix((self.data, self.indices, self.indptr), self.shape)
+        matrix.has_canonical_format = True  # columns increase
+        return matrix
+
+    def __getitem__(self, rows: slice) -> CountMatrix:
+        begin, end, _ = rows.indices(self.shape[0])
+        indptr = self.indptr[begin : end + 1]
+        own = slice(indptr[0], indptr[-1])
+        return CountMatrix(
+            self.data[own], self.indices[own], indptr - indptr[0], (len(indptr) - 1, self.shape[1])
+        )
+
+    def copy(self) -> CountMatrix:
+        """Return the same in its own memory."""
+        return CountMatrix(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape)
+
+    def kept(self, entries: NDArray[np.bool_]) -> CountMatrix:
+        """Return the same matrix with only some of its entries, (nnz,)."""
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(entries)])[self.indptr]
+        return CountMatrix(self.data[entries], self.indices[entries], indptr, self.shape)
+
+    def narrow(self, n_words: int) -> CountMatrix:
+        """Return the first columns."""
+        kept = self.kept(self.indices < n_words)
+        return CountMatrix(kept.data, kept.indices, kept.indptr, (self.shape[0], n_words))
+
+    def row_sums(self) -> NDArray[np.int64]:
+        """Return the number of tokens of each document, (n,)."""
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.data, dtype=np.int64)])[self.indptr]
+        sums: NDArray[np.int64] = ends[1:] - ends[:-1]
+        return sums
 
 
 @dataclass(frozen=True)
@@ -45,15 +116,15 @@ class Documents:
     @classmethod
     def from_csr(
         cls,
-        counts: sparse.csr_matrix,
+        counts: CountMatrix,
         rows: NDArray[np.integer] | None = None,
         ids: NDArray[np.uint32] | None = None,
     ) -> Documents:
-        """Make a batch of some rows of a CSR matrix, or of all, words numbered by first appearance.
+        """Make a batch of some rows of a matrix, or of all, words numbered by first appearance.
 
         Parameters
         ----------
-        counts : (N, W) csr_matrix of whole numbers
+        counts : (N, W), or a csr_matrix of whole numbers
         rows : (n_docs,), optional
         ids : (n_docs,), optional
             Places in the batch by default.

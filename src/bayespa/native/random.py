@@ -9,16 +9,17 @@ Addresses have shape (..., 3) and draws shape (...). Parameters broadcast to tha
 at least 1e-300.
 """
 
-import secrets
+import os
 from collections.abc import Callable
 from numbers import Integral
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespa import _native
 
-RandomState = None | int | np.random.RandomState | np.random.Generator
+RandomState: TypeAlias = "int | np.random.RandomState | np.random.Generator | None"  # imported when needed
 Addresses = NDArray[np.uint32]
 Draws = NDArray[np.float64]
 
@@ -43,13 +44,15 @@ def key_from_seed(random_state: RandomState) -> int:
     7
     """
     if random_state is None:
-        return secrets.randbits(64)
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**64, dtype=np.uint64))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**64, dtype=np.uint64))
-    if isinstance(random_state, Integral) and 0 <= random_state < 2**64:
-        return int(random_state)
+        return int.from_bytes(os.urandom(8), "little")
+    seed: Any = random_state
+    if isinstance(seed, Integral):
+        if 0 <= int(seed) < 2**64:
+            return int(seed)
+    elif isinstance(seed, np.random.RandomState):
+        return int(seed.randint(2**64, dtype=np.uint64))
+    elif isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**64, dtype=np.uint64))
     raise ValueError(
         f"random_state = {random_state!r} cannot seed a model; use None, an integer in [0, 2**64), "
         "a numpy.random.RandomState or a numpy.random.Generator"

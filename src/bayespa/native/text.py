@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -86,7 +86,7 @@ class NativeVocabulary:
             min(rules.least, most),
             min(rules.most_runs, most),
             _encoded(rules.left_out),
-            secrets.randbits(64),  # no result depends on it
+            int.from_bytes(os.urandom(8), "little"),  # no result depends on it
         )
         self._known: tuple[int, list[str]] = (0, [])  # n_returns, and words that somebody has asked for
 

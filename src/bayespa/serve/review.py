@@ -389,7 +389,7 @@ class Said(NamedTuple):
 
 def said(published: Published, text: str) -> Said:
     """Return what a model of classes says of a text."""
-    answers = published.model.answer_counts(published.model.counts([text]))
+    answers = published.model.answer([text])
     assert answers.probabilities is not None
     (label,) = answers.labels
     probabilities = dict(zip(answers.class_names, answers.probabilities[0].tolist(), strict=True))

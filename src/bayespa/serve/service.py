@@ -274,7 +274,7 @@ class Service:
     def answer(self, texts: Sequence[str], ids: Sequence[str]) -> Predicted:
         """Predict texts with the published model, and keep nothing."""
         published = self.published
-        answers = published.model.answer_counts(published.model.counts(texts))
+        answers = published.model.answer(texts)
         return Predicted(published.version, list(ids), texts, answers)
 
     @property

@@ -8,8 +8,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
-import scipy.sparse as sp
-
 from bayespa.checks import require_number
 from bayespa.corpus import (
     Bag,
@@ -28,9 +26,11 @@ from bayespa.text.predictor import (
     KINDS,
     NO_CLASSES,
     Content,
+    CountsOfTexts,
     LearnedTexts,
     Recorder,
     TextPredictor,
+    counts_of,
     require_column,
 )
 from bayespa.text.targets import as_target, encoded, plain_label, target_of
@@ -53,7 +53,7 @@ ALL_WORDS: dict[str, Any] = {
 class Counted:
     """Documents with counted words, and the state of the vocabulary at that time."""
 
-    counts: sp.csr_matrix  # (n, n_words)
+    counts: CountsOfTexts  # (n, n_words)
     mark: int | None = None
 
     def __getitem__(self, rows: slice) -> Counted:
@@ -299,7 +299,7 @@ class TextModel(TextPredictor):
             vectorizer = self.vectorizer
             if self._learned.mark is None and hasattr(vectorizer, "mark"):
                 self._learned = replace(self._learned, mark=vectorizer.mark())
-            counts: sp.csr_matrix = getattr(vectorizer, "learn", vectorizer.transform)(texts)
+            counts = counts_of(vectorizer, texts, learn=True)
             return Counted(counts, vectorizer.mark() if hasattr(vectorizer, "mark") else None)
 
     def take_back(self) -> object:
@@ -481,7 +481,7 @@ class TextModel(TextPredictor):
         if target != "number" and set(classes) != {str(name) for name in estimator.classes_}:
             raise ValueError("the classes of the model and of its estimator differ")
         if not isinstance(vectorizer, BagVectorizer):
-            n_words, n_columns = vectorizer.transform([""]).shape[1], estimator.n_features_in_
+            n_words, n_columns = counts_of(vectorizer, [""], learn=False).shape[1], estimator.n_features_in_
             if n_words < n_columns:
                 raise ValueError(f"its vocabulary has {n_words} words, and its estimator {n_columns}")
         history, offsets = description.get("history"), description.get("offsets", {})  # not in all files

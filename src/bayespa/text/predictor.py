@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bayespa import topics
 from bayespa.classes import some
-from bayespa.corpus import Bag, ClassNames, Document, Label, Target
+from bayespa.corpus import Bag, ClassNames, Document, Label, OnlineVocabulary, Target
 from bayespa.corpus.documents import brief
+from bayespa.native.medlda import CountMatrix
 from bayespa.text.history import History
 from bayespa.text.targets import MEANING, as_target, encoded, names_of, plain_label, several, target_of
 from bayespa.topics.documents import LONGEST
@@ -23,9 +23,11 @@ from bayespa.topics.medhdp import MedHDPOfClasses, MedHDPOfNumbers
 from bayespa.topics.medlda import MedLDAOfClasses, MedLDAOfNumbers
 
 if TYPE_CHECKING:
+    import scipy.sparse as sp
     from typing_extensions import Self
 
 Content = str | bytes | Bag  # bytes are UTF-8
+CountsOfTexts: TypeAlias = Union[CountMatrix, "sp.csr_matrix"]  # the first of an `OnlineVocabulary`
 Recorder = Callable[[Any, Target], dict[str, Any]]  # see `TextModel.learn_counts`
 NO_CLASSES = "labels are numbers, of which no class has a class_weight=; leave it out"
 
@@ -177,35 +179,47 @@ class TextPredictor:
 
     def counts(self, texts: Sequence[Content]) -> sp.csr_matrix:
         """Count known words; return (n, n_words) for `predict_counts` and `features`."""
+        counts = self._counts(texts)
+        matrix: sp.csr_matrix = counts.to_scipy() if isinstance(counts, CountMatrix) else counts
+        return matrix
+
+    def _counts(self, texts: Sequence[Content]) -> CountsOfTexts:
+        """Return the same without SciPy, if the vectorizer can."""
         self._now()
         require_column(texts, "texts")
-        counts: sp.csr_matrix = self.vectorizer.transform(texts)
-        return counts
+        return counts_of(self.vectorizer, texts, learn=False)
 
     def features(self, counts: sp.csr_matrix) -> sp.csr_matrix:
         """Return counts as the estimator reads them, without words that it has not learned."""
-        return self._features(self._now().estimator, counts)
+        matrix: sp.csr_matrix = self._features(self._now().estimator, counts)
+        return matrix
 
-    def _features(self, estimator: Any, counts: sp.csr_matrix) -> sp.csr_matrix:
+    def _features(self, estimator: Any, counts: Any) -> Any:
         known = estimator.n_features_in_
-        return counts if counts.shape[1] == known else counts[:, :known]
+        if counts.shape[1] == known:
+            return counts
+        return counts.narrow(known) if isinstance(counts, CountMatrix) else counts[:, :known]
 
     def predict(self, texts: Sequence[Content]) -> list[Label]:
         """Return the label of each of n texts: a class, a tuple of classes, or a number."""
-        return self.predict_counts(self.counts(texts)) if len(texts) else []
+        return self.answer(texts).labels if len(texts) else []
 
-    def predict_counts(self, counts: sp.csr_matrix) -> list[Label]:
+    def answer(self, texts: Sequence[Content]) -> Answers:
+        """Return labels and probabilities of n texts."""
+        return self.answer_counts(self._counts(texts))
+
+    def predict_counts(self, counts: CountsOfTexts) -> list[Label]:
         """Return the label of each document, given the counts of `count` or `counts`."""
         return self.answer_counts(counts).labels
 
     def predict_proba(self, texts: Sequence[Content]) -> NDArray[np.float64]:
         """Return the probability of each class, (n, n_classes), in the order of `class_names`."""
-        probabilities = self.answer_counts(self.counts(texts)).probabilities
+        probabilities = self.answer(texts).probabilities
         if probabilities is None:
             raise ValueError("a regressor has no probabilities; predict returns the numbers")
         return probabilities
 
-    def answer_counts(self, counts: sp.csr_matrix) -> Answers:
+    def answer_counts(self, counts: CountsOfTexts) -> Answers:
         """Return labels and probabilities of documents, given the counts of `count` or `counts`."""
         now = self._now()
         X = self._features(now.estimator, counts)
@@ -285,7 +299,7 @@ class TextPredictor:
 
     def learn_and_tell(
         self,
-        counts: sp.csr_matrix,
+        counts: CountsOfTexts,
         labels: Sequence[Label],
         record: Callable[[list[Label], Target], dict[str, Any]],
         learn: Callable[[Recorder], object],
@@ -351,7 +365,7 @@ class TextPredictor:
 
     def explain(self, text: Content, target: str | None = None) -> Explanation:
         """Show which topics and words of a text led to a class, by default the predicted one."""
-        estimator, counts = self._now().estimator, self.counts([text])
+        estimator, counts = self._now().estimator, self._counts([text])
         if self.target == "number" and target is not None:
             raise ValueError(f"target={target!r} is a class, but this model predicts numbers; leave it out")
         named = {} if self.target == "number" else {"target": target}
@@ -365,6 +379,15 @@ def _for_scikit(estimator: Any) -> Any:
     made: Any = object.__new__(getattr(topics, estimator._name))
     made.__dict__ = estimator.__dict__
     return made
+
+
+def counts_of(vectorizer: Any, texts: Sequence[Content], *, learn: bool) -> CountsOfTexts:
+    """Return the counts of n texts, (n, n_words); without SciPy, if the vectorizer can."""
+    if isinstance(vectorizer, OnlineVocabulary):
+        return vectorizer.count(texts, learn=learn)
+    count = getattr(vectorizer, "learn", vectorizer.transform) if learn else vectorizer.transform
+    counts: sp.csr_matrix = count(texts)
+    return counts
 
 
 def require_column(values: Sequence[Any], name: str) -> None:

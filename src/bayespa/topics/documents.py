@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from bayespa.checks import require_sound, sparse_format
 from bayespa.estimators import Features
-from bayespa.native.medlda import Documents
+from bayespa.native.medlda import CountMatrix, Documents
 from bayespa.posteriors.posterior import GRID
 
 Labels = NDArray[np.float32]  # (n, T): ±1 or a target, NaN if unknown
@@ -31,7 +30,7 @@ class Corpus:
     whole one, in the topics as in the prior.
     """
 
-    counts: sparse.csr_matrix  # (n, W), int32
+    counts: CountMatrix  # (n, W)
     weights: NDArray[np.float64]  # (n,), powers of two
     topical: NDArray[np.bool_] | None = None  # (W,), the columns that topics use, if not all
     runs: NDArray[np.bool_] | None = None  # (W,), the columns of runs of several words, if there may be any
@@ -44,15 +43,22 @@ class Corpus:
         Examples
         --------
         >>> corpus = Corpus.of([[2, 0, 1], [0.5, 0.25, 0]], name="an example")
-        >>> corpus.counts.toarray(), corpus.weights.tolist()
+        >>> corpus.counts.to_scipy().toarray(), corpus.weights.tolist()
         (array([[  2,   0,   1],
                [256, 128,   0]], dtype=int32), [1.0, 0.001953125])
         """
+        if isinstance(X, CountMatrix) and 0 not in X.shape:  # by us, of texts
+            _require_short(X.row_sums())
+            return cls(X, np.ones(X.shape[0]))
+        from scipy import sparse
+
+        X = X.to_scipy() if isinstance(X, CountMatrix) else X
         require_sound("X", X)
-        if sparse_format(X) not in (None, "csr", "csc") and X.dtype.kind in "iu":
+        own = type(X) is sparse.csr_matrix
+        if not own and sparse_format(X) not in (None, "csr", "csc") and X.dtype.kind in "iu":
             X = X.astype(np.float64)  # converting to CSR sums duplicates: integers might overflow
         kept = [np.float64, np.float32, np.int32, np.int64]  # any other type becomes the first
-        counted = type(X) is sparse.csr_matrix and X.dtype == np.int32 and 0 not in X.shape  # by us
+        counted = own and X.dtype == np.int32 and 0 not in X.shape  # by us
         least = X.data.min(initial=1) if counted else 0
         if not counted or least < 0:
             X = sparse.csr_matrix(_checked(X, kept, name))
@@ -70,11 +76,12 @@ class Corpus:
             weights[rows] = np.clip(np.ldexp(1.0, exponent), UNIT, 1.0)
             data = np.rint(data / np.repeat(weights, n_entries))
         if n_entries.max(initial=0) * float(data.max(initial=0)) > LONGEST:
-            _require_short(sparse.csr_matrix((data.astype(np.float64), X.indices, X.indptr), X.shape))
-        counts = sparse.csr_matrix((data.astype(np.int32), X.indices, X.indptr), X.shape)
+            tokens = sparse.csr_matrix((data.astype(np.float64), X.indices, X.indptr), X.shape)
+            _require_short(np.asarray(tokens.sum(axis=1)).ravel())
+        used = slice(X.indptr[-1])  # there may be room behind the entries
+        counts = CountMatrix(data[used].astype(np.int32), X.indices[used], X.indptr, X.shape)
         if fractional.any():
-            counts = counts.copy()  # the indices belong to the caller
-            counts.eliminate_zeros()  # counts that round to no token
+            counts = counts.kept(counts.data > 0)  # others round to no token
         return cls(counts, weights)
 
     def __len__(self) -> int:
@@ -88,14 +95,12 @@ class Corpus:
         return Corpus(self.counts, self.weights, topical, features.runs, features.n_topical)
 
     @property
-    def topical_counts(self) -> sparse.csr_matrix:
+    def topical_counts(self) -> CountMatrix:
         """The counts of the words that topics use."""
         counts = self.counts
         if self.topical is None:
             return counts
-        kept = self.topical[counts.indices]
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[counts.indptr]
-        return sparse.csr_matrix((counts.data[kept], counts.indices[kept], indptr), counts.shape)
+        return counts.kept(self.topical[counts.indices])
 
     def ids(self) -> NDArray[np.uint32]:
         """Return a number for each document that depends only on its words and counts.
@@ -138,10 +143,9 @@ class Corpus:
         even = (ends + 1) // 2 - (ends - data + 1) // 2
         return tuple(Corpus(self._with(counts, half), self.weights) for half in (even, data - even))  # type: ignore[return-value]
 
-    def _with(self, csr: sparse.csr_matrix, data: NDArray[np.int64]) -> sparse.csr_matrix:
-        half = sparse.csr_matrix((data.astype(np.int32), csr.indices.copy(), csr.indptr.copy()), csr.shape)
-        half.eliminate_zeros()
-        return half
+    def _with(self, counts: CountMatrix, data: NDArray[np.int64]) -> CountMatrix:
+        half = CountMatrix(data.astype(np.int32), counts.indices, counts.indptr, counts.shape)
+        return half.kept(half.data > 0)
 
 
 @dataclass(frozen=True)
@@ -238,9 +242,8 @@ class Batches(Sequence[Batch]):
         return self.corpus.batch(rows, self.labels[rows]), edges
 
 
-def _require_short(tokens: sparse.csr_matrix) -> None:
-    """Raise a ValueError if a document has more than LONGEST tokens."""
-    length = np.asarray(tokens.sum(axis=1)).ravel()
+def _require_short(length: NDArray[Any]) -> None:
+    """Raise a ValueError if a document, of this many tokens, has more than LONGEST."""
     if (length > LONGEST).any():
         row = int(np.argmax(length))
         raise ValueError(
@@ -275,7 +278,7 @@ def label_array(n: int, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """
     if y is None:
         y = np.full(n, np.nan)
-    if sparse.issparse(y):
+    if not isinstance(y, np.ndarray) and sparse_format(y) is not None:
         require_sound("y", y)
         dense: Any = y
         y = dense.toarray()

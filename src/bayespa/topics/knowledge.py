@@ -152,7 +152,7 @@ class Knowledge:
     def proportions(self, corpus: Corpus) -> list[Floats]:
         """Return E θ (n, K) of every topic part."""
         found = [[sampled.free.topic_share for sampled in each] for _, each in self.infer(corpus)]
-        length = np.asarray(corpus.topical_counts.sum(axis=1)).ravel() * corpus.weights
+        length = corpus.topical_counts.row_sums() * corpus.weights
         return [
             expected_proportions(view.alpha, length, np.concatenate(shares).astype(np.float64))
             for (_, view), shares in zip(self.views, zip(*found, strict=True), strict=True)

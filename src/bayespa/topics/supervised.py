@@ -177,7 +177,7 @@ class SupervisedTransformer(TopicTransformer):
         self, X: Any, choose: Callable[[Knowledge, Floats], Subject], names: ArrayLike | None
     ) -> Explanation:
         """Explain the decision on one document that `choose` picks, given the margins (T,)."""
-        learned, corpus = self._corpus(X if hasattr(X, "ndim") and X.ndim == 2 else np.atleast_2d(X))
+        learned, corpus = self._corpus(X if len(getattr(X, "shape", ())) == 2 else np.atleast_2d(X))
         if len(corpus) != 1:
             raise ValueError(f"X has {len(corpus)} documents; explain one at a time")
         knows = learned.knowledge

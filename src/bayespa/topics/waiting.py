@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from bayespa.native.medlda import CountMatrix
 from bayespa.topics.documents import LONGEST, UNIT, Corpus
 
 Targets = NDArray[Any]  # (n, T): ±1 as float32, or numbers in the units of y as float64; NaN if unknown
@@ -125,7 +125,7 @@ class Backlog:
         columns = np.concatenate([each.indices for each in counts])[entries]
         data = np.concatenate([each.data for each in counts])[entries]
         indptr = ends[begin : None if end is None else end + 1] - ends[begin]
-        matrix = sparse.csr_matrix((data, columns, indptr), (len(indptr) - 1, n_words))
+        matrix = CountMatrix(data, columns, indptr, (len(indptr) - 1, n_words))
         weights = np.concatenate([piece.corpus.weights for piece in self.pieces])[rows]
         targets = np.concatenate([piece.under(meaning) for piece in self.pieces])[rows]
         return Corpus(matrix, weights), targets
@@ -177,5 +177,5 @@ class Backlog:
         if not ((weights >= UNIT) & (weights <= 1.0) & (np.frexp(weights)[0] == 0.5)).all():
             raise ValueError("the weights of documents that wait are not powers of two")
         meaning.require_targets(targets)
-        matrix = sparse.csr_matrix((counts, words, indptr), (n, n_words))
+        matrix = CountMatrix(counts, words, indptr, (n, n_words))
         return cls(n_passes, (Call(Corpus(matrix, weights), targets, meaning),), n)
