@@ -27,9 +27,9 @@ class Clock:
     def call(self, function: Any) -> Any:
         """Return the function, with its time added up."""
 
-        def timed(*arguments: Any) -> Any:
+        def timed(*arguments: Any, **options: Any) -> Any:
             begin = self.now()
-            result = function(*arguments)
+            result = function(*arguments, **options)
             self.seconds += self.now() - begin
             return result
 
@@ -65,8 +65,7 @@ def main() -> None:
         documents: Iterator[Any], counting: Clock, learning: Clock, *, ahead: bool
     ) -> tuple[int, float]:
         vocabulary = OnlineVocabulary(500_000, min_count=1, min_length=1)
-        vocabulary.learn = counting.call(vocabulary.learn)  # type: ignore[method-assign]
-        vocabulary.transform = counting.call(vocabulary.transform)  # type: ignore[method-assign]
+        vocabulary.count = counting.call(vocabulary.count)  # type: ignore[method-assign]
         model = TextModel(options.model, vectorizer=vocabulary, random_state=0, n_jobs=options.jobs)
         model.learn_counts = learning.call(model.learn_counts)  # type: ignore[method-assign]
         model.predict_counts = learning.call(model.predict_counts)  # type: ignore[method-assign]

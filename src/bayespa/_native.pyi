@@ -37,6 +37,9 @@ def log_gamma(x: NDArray[np.float64], out: NDArray[np.float64], n_threads: int =
 def exp32(x: NDArray[np.float32], out: NDArray[np.float32], n_threads: int = 1) -> None: ...
 def exp_digamma32(x: NDArray[np.float32], out: NDArray[np.float32], n_threads: int = 1) -> None: ...
 
+# bindings_json.cpp
+def json_lines(block: bytes, names: Sequence[bytes]) -> list[tuple[Any, ...] | str] | None: ...
+
 # bindings_linalg.cpp
 def cholesky(
     matrices: NDArray[np.float64],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -79,17 +80,15 @@ class Fields:
         """The fields to read: those of the text, then label and id, if any."""
         return (*self.text, *(name for name in (self.label, self.id) if name is not None))
 
-    def document(self, values: dict[str, object], default_id: str) -> Document:
-        """Make a document from the fields `names` of a record."""
-        texts: list[str] = []
-        for name in self.text:
-            text = values[name]
+    def document(self, values: Sequence[Any], default_id: str) -> Document:
+        """Make a document from the values of the fields `names` of a record."""
+        n = len(self.text)
+        for name, text in zip(self.text, values, strict=False):
             if not isinstance(text, str):
                 raise MalformedInput(f"field {name!r} is {brief(text)}, not a text")
-            texts.append(text)
-        label = None if self.label is None else self.make_label(values[self.label])
-        id_ = default_id if self.id is None else name_of(values[self.id], "identifier")
-        return Document("\n".join(texts), label, id_)
+        label = None if self.label is None else self.make_label(values[n])
+        id_ = default_id if self.id is None else name_of(values[-1], "identifier")
+        return Document(values[0] if n == 1 else "\n".join(values[:n]), label, id_)
 
     def typed(self, cell: str) -> str | float:
         """Return the label in a cell of a table of texts: a text, or a fraction.

@@ -160,7 +160,8 @@ def look_at(
         with suppress(_EnoughSeen):
             for document in islice(wrong.passed(labels), skip, end):
                 look.add(document.label)
-                times.add(document.id)
+                if named is not None:
+                    times.add(document.id)
         if named is None:
             return look
         if not problems:  # else the field may be missing in some records: look again without it

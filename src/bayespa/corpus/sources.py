@@ -6,6 +6,7 @@ import glob
 import gzip
 import io
 import lzma
+import math
 import os
 import sys
 import zlib
@@ -38,6 +39,8 @@ _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _COMPRESSED = (".gz", ".xz", ".zst")
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of gzip and pyarrow are OSErrors
 _BUFFER = 1 << 18
+_CUT = 1 << 14  # bytes of local files that are in memory, and whose lines are cut together
+_MARK = b"\xef\xbb\xbf"  # of the order of bytes, at the beginning of some files
 _PIECE = 1 << 12  # at most this much before the damage is lost
 
 
@@ -94,12 +97,12 @@ class Source:
             return nullcontext(sys.stdin.buffer)
         packed = next((ending for ending in _COMPRESSED if self.path.endswith(ending)), None)
         if packed is None and not self.remote:
-            return open(self.path, "rb", buffering=_BUFFER)
+            return open(self.path, "rb", buffering=_CUT)
         stream = self.random_access()
         if packed is None:
             return io.BufferedReader(stream, _BUFFER)
         unpack: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _zstandard}
-        return io.BufferedReader(_Unpacked(unpack[packed](stream)), _BUFFER)
+        return io.BufferedReader(_Unpacked(unpack[packed](stream)), _CUT)
 
     def random_access(self) -> Any:
         """Return what pyarrow reads the bytes of a file from: its path, or an open file of a file system."""
@@ -256,6 +259,9 @@ class Lines:
 
     A malformed line raises `MalformedInput`, and the next call continues after it. A truncated compressed
     file raises it once, and then ends.
+
+    Whole lines of UTF-8 that are in the buffer of the stream go to `cut` together, which decodes them. It
+    returns them, or in place of a line the record that it holds; or None if it has to be decoded alone.
     """
 
     def __init__(
@@ -264,6 +270,7 @@ class Lines:
         encoding: str | None,
         max_bytes: int,
         on_guess: Callable[[int, str], None] | None = None,
+        cut: Callable[[bytes], list[Any] | None] | None = None,
     ) -> None:
         self.number = 0  # of the last line, from 1
         self._stream = stream
@@ -271,35 +278,75 @@ class Lines:
         self._max_bytes = max_bytes
         self._on_guess = None if on_guess is None else lambda message: on_guess(self.number, message)
         self._broken = self._inside = False  # inside: of a line that is too long and was reported
+        self._cut = cut or _decoded
+        self._ready: Iterator[Any] = iter(())  # the next lines
+        together = encoding in (None, "utf-8") and hasattr(stream, "peek") and max_bytes >= _BUFFER
+        self._alone = 0.0 if together else math.inf  # bytes of the next lines that are not cut together
 
     def __iter__(self) -> Lines:
         return self
 
-    def __next__(self) -> str:
+    def __next__(self) -> Any:
+        for line in self._ready:
+            self.number += 1
+            return line
+        if self._alone <= 0 and not self._inside and self._cut_buffer():
+            return next(self)
+        return self._next_line()
+
+    def _cut_buffer(self) -> bool:
+        """Cut the whole lines of the buffer; return whether there are any, all of them UTF-8 without NUL."""
+        buffered = self._read(self._stream.peek)  # type: ignore[attr-defined]  # waits as `readline` would
+        n = buffered.rfind(b"\n") + 1
+        lines = self._cut(buffered[:n].removeprefix(_MARK if self.number == 0 else b"")) if n else None
+        if lines is None:
+            self._alone = n
+            return False
+        self._stream.read(n)
+        self._ready = iter(lines)
+        return True
+
+    def _next_line(self) -> str:
         while self._inside:  # may take long
-            raw = self._read(_BUFFER)
+            raw = self._read(self._stream.readline, _BUFFER)
             self._inside = bool(raw) and not raw.endswith(b"\n")
-        raw = self._read(self._max_bytes + 1)
+        raw = self._read(self._stream.readline, self._max_bytes + 1)
         if not raw:
             raise StopIteration
         self.number += 1
+        self._alone -= len(raw)
         if len(raw) > self._max_bytes:
             self._inside = not raw.endswith(b"\n")
             raise MalformedInput(f"longer than max_bytes={self._max_bytes}")
-        raw = raw.removeprefix(b"\xef\xbb\xbf") if self.number == 1 else raw
+        raw = raw.removeprefix(_MARK) if self.number == 1 else raw
         return decode(raw, self._encoding, self._on_guess)
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, read: Callable[..., bytes], *size: int) -> bytes:
         if self._broken:
             return b""
         try:
-            return self._stream.readline(size)
+            return read(*size)
         except _UNREADABLE as error:
             self._broken = True
             self.number += 1
             raise MalformedInput(
                 f"the file is damaged or truncated here; the rest cannot be read ({error})"
             ) from error
+
+
+def _decoded(block: bytes) -> list[str] | None:
+    r"""Return the lines of a block, with their endings; None if it is not UTF-8 or has NUL.
+
+    >>> _decoded(b"one\r\ntwo\n"), _decoded(b"\xff\n")
+    (['one\r\n', 'two\n'], None)
+    """
+    if b"\0" in block:
+        return None
+    try:
+        lines = block.decode().split("\n")
+    except UnicodeDecodeError:
+        return None
+    return [f"{line}\n" for line in lines[:-1]]
 
 
 def read_whole(source: Source, encoding: str | None, max_bytes: int, on_guess: Callable[[str], None]) -> str:
@@ -313,7 +360,7 @@ def read_whole(source: Source, encoding: str | None, max_bytes: int, on_guess: C
             raise MalformedInput(f"the file is damaged or truncated ({error})") from error
     if len(raw) > max_bytes:
         raise MalformedInput(f"longer than max_bytes={max_bytes}")
-    return decode(raw.removeprefix(b"\xef\xbb\xbf"), encoding, on_guess)
+    return decode(raw.removeprefix(_MARK), encoding, on_guess)
 
 
 def decode(raw: bytes, encoding: str | None, on_guess: Callable[[str], None] | None = None) -> str:

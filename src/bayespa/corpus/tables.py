@@ -103,7 +103,7 @@ def _documents(
             row += 1
             try:
                 values = next(records) if records is not None else _values(columns, i)
-                document = fields.document(dict(zip(names, values, strict=True)), f"{called}:{row}")
+                document = fields.document(values, f"{called}:{row}")
             except MalformedInput as error:
                 report(row, str(error), unit="row")
             else:

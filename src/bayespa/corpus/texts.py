@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bayespa.corpus.documents import Document, Fields, Label, brief
 from bayespa.corpus.problems import MalformedInput, Problem
 from bayespa.corpus.sources import Lines, Source, read_whole
+from bayespa.native.text import json_lines
 
 T = TypeVar("T")
 _SILENT = 2_000_000  # characters of blank lines in a row before they are reported
@@ -36,11 +37,16 @@ def refuse(name: str) -> Reporter:
 
 
 @contextmanager
-def open_lines(source: Source, fields: Fields, report: Reporter | None = None) -> Iterator[Lines]:
+def open_lines(
+    source: Source,
+    fields: Fields,
+    report: Reporter | None = None,
+    cut: Callable[[bytes], list[Any] | None] | None = None,
+) -> Iterator[Lines]:
     """Open the lines of a source; the reporter, if any, learns of guessed encodings."""
     on_guess = None if report is None else partial(report, left_out=False)
     with source.open() as stream:
-        yield Lines(stream, fields.encoding, fields.max_bytes, on_guess)
+        yield Lines(stream, fields.encoding, fields.max_bytes, on_guess, cut)
 
 
 class Blanks:
@@ -56,14 +62,14 @@ class Blanks:
 
     def end(self) -> None:
         """Start again: the last line was not blank."""
-        self._lines = self._characters = 0
+        self.lines = self._characters = 0
 
     def add(self, number: int, n_characters: int = 1) -> None:
         """Count the line with this number, which is blank."""
-        self._lines += 1
+        self.lines += 1
         self._characters += n_characters
         if self._characters >= _SILENT:
-            lines = self._lines
+            lines = self.lines
             self.end()
             self._report(
                 number,
@@ -71,7 +77,7 @@ class Blanks:
             )
 
 
-def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Reporter) -> Iterator[T]:
+def parse_lines(lines: Lines, parse: Callable[[Any, int], T | None], report: Reporter) -> Iterator[T]:
     """Yield what `parse` returns for each line and its number; report malformed lines and continue."""
     blanks = Blanks(report)
     while True:
@@ -87,7 +93,8 @@ def parse_lines(lines: Lines, parse: Callable[[str, int], T | None], report: Rep
         if document is None:
             blanks.add(lines.number, len(line))
         else:
-            blanks.end()
+            if blanks.lines:
+                blanks.end()
             yield document
 
 
@@ -118,10 +125,14 @@ def read_jsonl(source: Source, fields: Fields, report: Reporter) -> Iterator[Doc
     """Read one JSON object per line; blank lines do not count."""
     remedy = "; if it is not meant to be, give format=" if source.path == "-" else ""
 
-    def parse(line: str, number: int) -> Document | None:
-        return None if line.isspace() else json_document(line, fields, f"{source.name}:{number}", remedy)
+    name = source.name
 
-    with open_lines(source, fields, report) as lines:
+    def parse(line: str | tuple[Any, ...], number: int) -> Document | None:
+        if isinstance(line, tuple):
+            return fields.document(line, f"{name}:{number}")
+        return None if line.isspace() else json_document(line, fields, f"{name}:{number}", remedy)
+
+    with open_lines(source, fields, report, partial(json_lines, names=fields.names)) as lines:
         yield from parse_lines(lines, parse, report)
 
 
@@ -148,7 +159,7 @@ def record_document(record: dict[str, object], fields: Fields, name: str) -> Doc
     for field in fields.names:
         if field not in record:
             raise MalformedInput(no_such("field", field, list(record), fields))
-    return fields.document(record, name)
+    return fields.document([record[field] for field in fields.names], name)
 
 
 def _check_surrogates(document: Document) -> None:
@@ -213,9 +224,9 @@ def _read_rows(source: Source, fields: Fields, report: Reporter, delimiters: str
                     raise MalformedInput(f"{len(row)} fields, but the header has {len(header)}")
                 document = None
                 if row:
-                    values: dict[str, object] = {name: row[column] for name, column in columns.items()}
+                    values: list[Any] = [row[columns[name]] for name in fields.names]
                     if fields.label is not None and fields.label not in fields.text:
-                        values[fields.label] = fields.typed(row[columns[fields.label]])
+                        values[len(fields.text)] = fields.typed(row[columns[fields.label]])
                     document = fields.document(values, f"{source.name}:{first_line}")
             except StopIteration:
                 break

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +151,19 @@ class NativeVocabulary:
         """Return words and candidates of now or of a mark; raise IndexError if it does not exist."""
         n_words, texts, counts = self._table.candidates(-1 if mark is None else mark)
         return self.words[:n_words], dict(zip(texts, counts, strict=True))
+
+
+def json_lines(block: bytes, names: Sequence[str]) -> list[tuple[Any, ...] | str] | None:
+    r"""Return the fields `names` of each line of a block, a JSON object; or a line that is not simple.
+
+    An object is simple if its values are texts, lists of texts, numbers of up to 15 characters, true, false
+    and null, and if no backslash stands for half of a surrogate pair. None if the block is not UTF-8, or has
+    NUL.
+
+    >>> json_lines(b'{"text": "some\\nwords", "label": ["a", "b"]}\n{"text": {}}\n', ["label", "text"])
+    [(['a', 'b'], 'some\nwords'), '{"text": {}}\n']
+    """
+    return _native.json_lines(block, _encoded(names))
 
 
 def _encoded(words: Iterable[str]) -> list[bytes]:
