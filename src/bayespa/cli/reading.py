@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bayespa.cli.options import in_flags
-from bayespa.corpus import Document, MalformedInput, Problem, Problems, read
+from bayespa.corpus import Bag, Document, MalformedInput, Problem, Problems, read
 from bayespa.corpus.documents import Fields
 from bayespa.corpus.look import Look, look_at
 from bayespa.corpus.sources import expand
@@ -18,6 +18,11 @@ from bayespa.sources import BrokerSource, read_stream
 
 SHOWN = 5  # malformed records that are reported one by one
 HOPELESS = 100  # malformed records before the first good one: the options must be wrong
+
+
+def _is_blank(content: str | Bag) -> bool:
+    """Return whether a document is a text of white space or of nothing; no copy of it is made."""
+    return isinstance(content, str) and (not content or content.isspace())
 
 
 def fields_of_messages(fields: dict[str, Any]) -> Fields:
@@ -79,7 +84,7 @@ class Reading:
         for document in islice(documents, self._skip, end):
             self.read += 1
             self.unlabelled += document.label is None
-            self.empty += isinstance(document.content, str) and not document.content.strip()
+            self.empty += _is_blank(document.content)
             yield document
 
     def look(self, inputs: tuple[str, ...]) -> Look | None:

@@ -152,12 +152,8 @@ class Dirichlet(Posterior):
         array, totals = self._tables[0].array, self.totals()
         if n_words is not None and n_words != len(array):
             totals = totals + eta * (n_words - len(array))
-        known = words < len(array)
-        if known.all():
-            rows = array[words]
-        else:
-            rows = np.full((len(words), array.shape[1]), eta)
-            rows[known] = array[words[known]]
+        rows = array.take(words, axis=0, mode="clip")  # of words that are to come, the last one's,
+        rows[words >= len(array)] = eta  # which is overwritten
         near = self.__new__(type(self))
         near._tables = (Table(rows, own=True),)
         near._totals, near._exact, near._some = totals, True, True

@@ -50,6 +50,7 @@ _LONGEST_BEGINNING = 200  # bytes
 _LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
 _FREE_VALUES = 250_000  # JSON values that any file may have
 _MOST_LEVELS = 32  # nesting of JSON values
+_NESTED = (dict, list)  # a tuple of types is looked through in half of the time of their union
 _LARGEST_EMPTY = 2**21  # product of the non-zero dimensions of an empty array
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # a JSON escape of a surrogate, or something like it
 _PART = re.compile(r"[0-9a-f]{32}\.part")
@@ -413,7 +414,7 @@ def _require_flat(value: Any) -> None:
             inner
             for one in level
             for inner in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
-            if isinstance(inner, dict | list)
+            if isinstance(inner, _NESTED)
         ]
         if not level:
             return

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise, repeat
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bayespa.checks import require_number
 from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
 from bayespa.learning import HERE, Executor, Feed, Flight, level
@@ -23,6 +25,7 @@ from bayespa.text.scores import MAIN, Scores
 from bayespa.text.targets import target_of
 
 PREDICTED = 32  # documents of a mini-batch to predict before learning, unless learning predicts them
+_MOST_LABELS = 10_000  # different ones that are remembered
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,11 @@ class StreamRun:
 
 def _checksum(documents: list[Document], checksum: int) -> int:
     """Return the checksum of a stream after these further documents."""
-    pieces: list[bytes] = []
     for content, label, *_ in documents:
-        if isinstance(content, str):
-            pieces.append(content.encode())
-        else:
-            pieces.extend(part.tobytes() for part in content)
-        pieces.append(repr(label).encode())
-    return zlib.crc32(b"".join(pieces), checksum)
+        for part in (content.encode(),) if isinstance(content, str) else map(np.ndarray.tobytes, content):
+            checksum = zlib.crc32(part, checksum)
+        checksum = zlib.crc32(repr(label).encode(), checksum)
+    return checksum
 
 
 class StreamBatch(NamedTuple):
@@ -256,10 +256,16 @@ def learn_stream(
 def _sound(model: TextModel, documents: Iterable[Document], problems: Problems | None) -> Iterator[Document]:
     """Yield the documents that the model can learn; the first label shows the kind of labels."""
     target = model.target
+    sound = set[Label]()  # labels that are known to be: most come again
     for document in documents:
+        if document.label in sound and isinstance(document.content, str):
+            yield document
+            continue
         message = model.refusal(document, target)
         if message is None:
             target = target or (None if document.label is None else target_of([document.label]))
+            if target is not None and len(sound) < _MOST_LABELS:
+                sound.add(document.label)
             yield document
         elif problems is None:
             raise MalformedInput(f"{document.id}: {message}")
