@@ -117,7 +117,7 @@ class TextPredictor:
         """How often what was learned of a class was forgotten because it had changed; others are left out."""
         if not self.fitted or self.target == "number":
             return {}
-        times = self.estimator.n_changes_.tolist()
+        times = self.learner.n_changes_.tolist()
         return {name: n for name, n in zip(self.class_names, times, strict=True) if n}
 
     @property
