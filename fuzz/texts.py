@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bayespa.native.text import NativeVocabulary, WordRules
+from bayespa.native.text import NativeVocabulary, SiftedTexts, WordCounts, WordRules
 from bayespa.reference.text import PythonVocabulary, Tokenizer
 
 RANGES = [
@@ -75,11 +75,38 @@ def assert_twins(texts: Sequence[str | bytes], rules: WordRules, n_threads: int 
     (words, candidates), (their_words, their_candidates) = native.at(), python.at()
     assert words == their_words, "other words"
     assert list(candidates.items()) == list(their_candidates.items()), "other candidates"
+    _assert_sifted_alike(texts, rules)
 
 
-def _assert_same(ours: Sequence[object], theirs: Sequence[object], texts: Sequence[str | bytes]) -> None:
-    for name, one, other in zip(("ends", "columns", "counts", "n_words"), ours, theirs, strict=True):
-        assert np.array_equal(one, other), f"{name} differ: {texts!r:.2000}"  # type: ignore[arg-type]
+def _assert_sifted_alike(texts: Sequence[str | bytes], rules: WordRules) -> None:
+    """Learn texts that others have sifted, who know more and more of the columns; compare all."""
+    native, python = NativeVocabulary(rules), PythonVocabulary(rules, Tokenizer(rules.lowercase))
+    known, also_known = NativeVocabulary(rules), PythonVocabulary(rules, Tokenizer(rules.lowercase))
+    plain = NativeVocabulary(rules)
+    some = max(1, len(texts) // 5)
+    for begin in range(0, len(texts), some):
+        pieces = [texts[begin : begin + some // 2], texts[begin + some // 2 : begin + some]]
+        sifted = [known.sift(piece) for piece in pieces]
+        for ours, piece in zip(sifted, pieces, strict=True):
+            _assert_same(ours, also_known.sift(piece), piece)
+        places = np.array([(i, row) for i, piece in enumerate(pieces) for row in range(len(piece))])
+        places = places.reshape(-1, 2)[:: -1 if begin else 1]
+        own = [pieces[i][row] for i, row in places.tolist()]
+        expected = plain.learn(own)
+        _assert_same(native.learn_sifted(sifted, places), expected, own)
+        _assert_same(python.learn_sifted(sifted, places), expected, own)
+        if begin != some:  # perhaps it hears of some later
+            new = native.words_between(known.n_words, native.n_words)
+            known.load(new, {})
+            also_known.load(new, {})
+    assert native.at() == python.at() == plain.at(), "other words or candidates"
+
+
+def _assert_same(
+    ours: WordCounts | SiftedTexts, theirs: WordCounts | SiftedTexts, texts: Sequence[str | bytes]
+) -> None:
+    for name, one, other in zip(theirs._fields, ours, theirs, strict=True):
+        assert np.array_equal(one, other), f"{name} differ: {texts!r:.2000}"
 
 
 def main() -> None:

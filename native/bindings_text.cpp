@@ -132,6 +132,65 @@ TextCounts transform(TextVocabulary& vocabulary, const std::vector<TextView>& te
   return vocabulary.transform(texts, n_threads);
 }
 
+using Sifted = std::tuple<In<int64_t, 1>, In<int32_t, 1>, In<int32_t, 1>, int64_t, In<int64_t, 1>, In<int64_t, 1>,
+                          In<uint8_t, 1>>;
+
+nb::tuple sift(const TextVocabulary& vocabulary, const Texts& texts) {
+  SiftedTexts sifted;
+  {
+    const nb::gil_scoped_release release;
+    require(texts.all_ascii() || vocabulary.knows_characters(), "texts of more than ASCII need to know characters");
+    sifted = vocabulary.sift(texts.views());
+  }
+  TextCounts& known = sifted.known;
+  const int64_t n_words = known.n_words;
+  std::vector<uint8_t> others(sifted.texts.begin(), sifted.texts.end());
+  return nb::make_tuple(to_numpy(std::move(known.ends)), to_numpy(std::move(known.columns)),
+                        to_numpy(std::move(known.counts)), n_words, to_numpy(std::move(sifted.other_ends)),
+                        to_numpy(std::move(sifted.text_ends)), to_numpy(std::move(others)));
+}
+
+// Where row `row` of cumulated ends begins, and where it ends.
+std::pair<size_t, size_t> range(const In<int64_t, 1>& ends, int64_t row, size_t n) {
+  const int64_t begin = row == 0 ? 0 : ends(row - 1), end = ends(row);
+  require(0 <= begin && begin <= end && end <= static_cast<int64_t>(n), "ends must increase, up to what there is");
+  return {static_cast<size_t>(begin), static_cast<size_t>(end)};
+}
+
+nb::tuple learn_sifted(TextVocabulary& vocabulary, const std::vector<Sifted>& pieces, In<int64_t, 2> places) {
+  require(places.shape(1) == 2, "places must be (n, 2)");
+  const int64_t n_words = [&] {
+    const nb::gil_scoped_release release;
+    return vocabulary.n_words();
+  }();
+  for (const auto& [ends, columns, counts, n_known, other_ends, text_ends, texts] : pieces) {
+    require(columns.shape(0) == counts.shape(0) && ends.shape(0) == other_ends.shape(0), "shapes must fit");
+    require(n_known <= n_words, "words were taken back since texts were sifted");
+    require(texts.shape(0) >= WordTable::padding, "texts must be padded");
+  }
+  std::vector<SiftedRow> rows;
+  rows.reserve(places.shape(0));
+  for (size_t i = 0; i < places.shape(0); ++i) {
+    const int64_t piece = places(i, 0), row = places(i, 1);
+    require(0 <= piece && piece < static_cast<int64_t>(pieces.size()), "there is no such piece");
+    const auto& [ends, columns, counts, n_known, other_ends, text_ends, texts] = pieces[piece];
+    require(0 <= row && row < static_cast<int64_t>(ends.shape(0)), "there is no such row");
+    const auto [begin, end] = range(ends, row, columns.shape(0));
+    const auto [first_other, end_other] = range(other_ends, row, text_ends.shape(0));
+    for (size_t j = first_other; j < end_other; ++j) {
+      range(text_ends, static_cast<int64_t>(j), texts.shape(0) - WordTable::padding);
+    }
+    rows.push_back({columns.data() + begin, counts.data() + begin, end - begin,
+                    reinterpret_cast<const char*>(texts.data()), text_ends.data(), first_other, end_other});
+  }
+  TextCounts counts;
+  {
+    const nb::gil_scoped_release release;
+    counts = vocabulary.learn_sifted(rows);
+  }
+  return to_python(std::move(counts));
+}
+
 nb::list words(const TextVocabulary& vocabulary, int64_t begin, int64_t end) {
   require(begin >= 0, "begin must be at least 0");
   std::vector<std::string> found;
@@ -196,6 +255,8 @@ void bayespa::bind_text(nb::module_& m) {
           "characters"_a)
       .def("learn", &counted<learn>, "texts"_a, "n_threads"_a = 1)
       .def("transform", &counted<transform>, "texts"_a, "n_threads"_a = 1)
+      .def("sift", &sift, "texts"_a)
+      .def("learn_sifted", &learn_sifted, "pieces"_a, "places"_a)
       .def_prop_ro("n_words", released(&TextVocabulary::n_words))
       .def_prop_ro("n_runs", released(&TextVocabulary::n_runs))
       .def_prop_ro("n_returns", released(&TextVocabulary::n_returns))

@@ -37,6 +37,23 @@ struct TextCounts {
   int64_t n_words;  // when they were counted
 };
 
+// Texts whose known words are counted, and whose other words are listed: they can be learned elsewhere.
+struct SiftedTexts {
+  TextCounts known;                 // of the columns that there were
+  std::vector<int64_t> other_ends;  // row i has the others, in their order, from other_ends[i - 1] to other_ends[i]
+  std::vector<int64_t> text_ends;   // other j is texts from text_ends[j - 1] to text_ends[j]
+  std::vector<char> texts;          // with WordTable::padding behind
+};
+
+// A row of sifted texts.
+struct SiftedRow {
+  const int32_t *columns, *counts;
+  size_t n_columns;
+  const char* texts;
+  const int64_t* text_ends;
+  size_t first_other, end_other;
+};
+
 // Workspace that is kept from call to call: memory that is new to a process costs as much as looking up words.
 template <class T>
 class Pool {
@@ -66,7 +83,7 @@ class TextVocabulary {
   TextVocabulary(const TextRules& rules, const Strings& left_out, uint64_t seed);
   ~TextVocabulary();
 
-  // Before anything is learned: the words of the columns, and words without one.
+  // Before anything is learned: words of further columns, and words without one.
   void load(const Strings& words, const Strings& candidates, const std::vector<uint32_t>& counts);
 
   // Texts of more than ASCII need to know characters.
@@ -75,6 +92,10 @@ class TextVocabulary {
 
   TextCounts learn(const std::vector<TextView>& texts, int n_threads);
   TextCounts transform(const std::vector<TextView>& texts, int n_threads) const;
+
+  // What `learn` does, in two parts: the first may be done by another vocabulary that has the first of the columns.
+  SiftedTexts sift(const std::vector<TextView>& texts) const;
+  TextCounts learn_sifted(const std::vector<SiftedRow>& rows);
 
   int64_t n_words() const;  // with runs
   int64_t n_runs() const;
@@ -112,6 +133,7 @@ class TextVocabulary {
   TextCounts count(const std::vector<TextView>& texts, int n_threads, TextVocabulary* learner) const;
   void meet_all(Shard* begin, Shard* end);
   int32_t meet(const WordTable::Key& key, uint32_t id);
+  void tidy();
   bool is_run(const std::string_view& word) const;
   uint64_t hash_of_run(const std::string_view& run) const;
   void add_column(uint32_t id, bool run);

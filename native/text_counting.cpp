@@ -214,12 +214,7 @@ void TextVocabulary::meet_all(Shard* begin, Shard* end) {
       unknown.column = meet(key, id);
     }
   }
-  if (candidates_.size() > 2 * static_cast<size_t>(n_candidates_) + 1024) {
-    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
-                                     [&](uint32_t id) { return table_[id].count == 0; }),
-                      candidates_.end());
-  }
-  if (some_are_gone_) compact();
+  tidy();
 }
 
 TextCounts TextVocabulary::count(const std::vector<TextView>& texts, int n_threads, TextVocabulary* learner) const {
@@ -299,6 +294,69 @@ TextCounts TextVocabulary::transform(const std::vector<TextView>& texts, int n_t
 TextCounts TextVocabulary::learn(const std::vector<TextView>& texts, int n_threads) {
   const std::lock_guard<std::mutex> learning(learning_);
   return count(texts, n_threads, this);
+}
+
+SiftedTexts TextVocabulary::sift(const std::vector<TextView>& texts) const {
+  const std::shared_lock<std::shared_mutex> lock(state_);
+  SiftedTexts all = {};
+  all.known.n_words = static_cast<int64_t>(of_column_.size());
+  Shard shard;
+  std::unique_ptr<Row> row = rows_.take();
+  row->make_room(of_column_.size());
+  Reading reading(*this, shard, all.known.n_words < rules_.max_words);
+  for (const TextView& text : texts) {
+    shard.start(0, 1);
+    for_each_word(text, ascii_, characters_.get(), rules_, reading);
+    reading.end_document();
+    for (const int32_t found : shard.tokens) {
+      if (found >= 0) {
+        row->add(found);
+        continue;
+      }
+      const Shard::Unknown& other = shard.unknown[-1 - found];
+      const std::string_view word = other.id == WordTable::none
+                                        ? std::string_view(shard.texts.data() + other.offset, other.length)
+                                        : table_.text(other.id);
+      all.texts.insert(all.texts.end(), word.begin(), word.end());
+      all.text_ends.push_back(static_cast<int64_t>(all.texts.size()));
+    }
+    row->take_out(all.known.columns, all.known.counts);
+    all.known.ends.push_back(static_cast<int64_t>(all.known.columns.size()));
+    all.other_ends.push_back(static_cast<int64_t>(all.text_ends.size()));
+  }
+  rows_.give(std::move(row));
+  all.texts.resize(all.texts.size() + WordTable::padding);
+  return all;
+}
+
+TextCounts TextVocabulary::learn_sifted(const std::vector<SiftedRow>& rows) {
+  const std::lock_guard<std::mutex> learning(learning_);
+  const std::unique_lock<std::shared_mutex> lock(state_);
+  TextCounts all = {{}, {}, {}, 0};
+  size_t n_columns = 0;
+  for (const SiftedRow& one : rows) n_columns += one.n_columns;
+  all.ends.reserve(rows.size());
+  all.columns.reserve(n_columns);
+  all.counts.reserve(n_columns);
+  std::unique_ptr<Row> row = rows_.take();
+  for (const SiftedRow& one : rows) {
+    all.columns.insert(all.columns.end(), one.columns, one.columns + one.n_columns);
+    all.counts.insert(all.counts.end(), one.counts, one.counts + one.n_columns);
+    for (size_t i = one.first_other; i < one.end_other; ++i) {
+      const int64_t begin = i == 0 ? 0 : one.text_ends[i - 1];
+      const WordTable::Key key = table_.key(one.texts + begin, static_cast<uint32_t>(one.text_ends[i] - begin));
+      const int32_t column = meet(key, table_.find(key));
+      row->make_room(of_column_.size());
+      if (column >= 0) row->add(column);
+    }
+    // These columns are newer than those of the known words, so they come behind them.
+    if (one.first_other < one.end_other) row->take_out(all.columns, all.counts);
+    all.ends.push_back(static_cast<int64_t>(all.columns.size()));
+  }
+  rows_.give(std::move(row));
+  tidy();
+  all.n_words = static_cast<int64_t>(of_column_.size());
+  return all;
 }
 
 // The workspace is known here alone.

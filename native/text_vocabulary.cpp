@@ -10,8 +10,8 @@ namespace bayespa {
 void TextVocabulary::load(const Strings& words, const Strings& candidates, const std::vector<uint32_t>& counts) {
   const std::lock_guard<std::mutex> learning(learning_);
   const std::unique_lock<std::shared_mutex> lock(state_);
-  if (!of_column_.empty() || n_candidates_ > 0 || candidates.size() != counts.size()) {
-    throw std::invalid_argument("words are loaded once, and each candidate has a count");
+  if (n_candidates_ > 0 || candidates.size() != counts.size()) {
+    throw std::invalid_argument("candidates are loaded last, and each has a count");
   }
   std::string padded;
   const auto add = [&](const std::string_view& word) {
@@ -104,6 +104,16 @@ int32_t TextVocabulary::meet(const WordTable::Key& key, uint32_t id) {
   }
   word.count = count;
   return -1;
+}
+
+// Gives back memory, after some were met.
+void TextVocabulary::tidy() {
+  if (candidates_.size() > 2 * static_cast<size_t>(n_candidates_) + 1024) {
+    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                     [&](uint32_t id) { return table_[id].count == 0; }),
+                      candidates_.end());
+  }
+  if (some_are_gone_) compact();
 }
 
 // Every candidate loses one occurrence, and those with none left are forgotten (Misra and Gries, 1982).

@@ -298,6 +298,20 @@ class TextVocabulary:
     def transform(
         self, texts: Texts, n_threads: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], int]: ...
+    def sift(
+        self, texts: Texts
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.int32],
+        NDArray[np.int32],
+        int,
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.uint8],
+    ]: ...
+    def learn_sifted(
+        self, pieces: Sequence[tuple[object, ...]], places: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], int]: ...
     @property
     def n_words(self) -> int: ...
     @property

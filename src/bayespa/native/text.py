@@ -61,6 +61,25 @@ class WordCounts(NamedTuple):
     n_words: int  # when they were counted
 
 
+class SiftedTexts(NamedTuple):
+    """Counts of the known words of n texts, and their other words: what is left to learn.
+
+    Row i has the other words, in their order, from ``other_ends[i - 1]`` to ``other_ends[i]``. Word j is
+    ``texts[text_ends[j - 1] : text_ends[j]]``, in UTF-8. `PADDING` zeros stand behind.
+    """
+
+    ends: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    n_words: int  # that were known
+    other_ends: NDArray[np.int64]
+    text_ends: NDArray[np.int64]
+    texts: NDArray[np.uint8]
+
+
+PADDING = 16  # native/word_table.h
+
+
 class NativeVocabulary:
     r"""A vocabulary that grows, whose words are runs of ``\w``.
 
@@ -98,6 +117,30 @@ class NativeVocabulary:
         """Count the words known so far."""
         return WordCounts(*self._table.transform(self._views(texts), n_threads))
 
+    def sift(self, texts: Sequence[str | bytes]) -> SiftedTexts:
+        """Count the words known so far, and list the others: the first part of `learn`.
+
+        >>> known, all_words = (NativeVocabulary(WordRules(min_count=1)) for _ in range(2))
+        >>> for vocabulary in (known, all_words):
+        ...     vocabulary.load(["words"], {})
+        >>> sifted = known.sift(["more words", "and more"])
+        >>> all_words.learn_sifted([sifted], np.array([[0, 1], [0, 0]])).columns, all_words.words
+        (array([1, 2, 0, 2], dtype=int32), ['words', 'and', 'more'])
+        """
+        return SiftedTexts(*self._table.sift(self._views(texts)))
+
+    def learn_sifted(self, pieces: Sequence[SiftedTexts], places: NDArray[np.int64]) -> WordCounts:
+        """Admit new words and count: the second part of `learn`.
+
+        Parameters
+        ----------
+        pieces : sequence of SiftedTexts
+            Of vocabularies with the same rules that have the first of these columns.
+        places : (n, 2)
+            The piece of each text, and its row there.
+        """
+        return WordCounts(*self._table.learn_sifted(pieces, places))
+
     def _views(self, texts: Sequence[str | bytes]) -> _native.Texts:
         views = _native.Texts(texts if isinstance(texts, list | tuple) else list(texts))
         if not views.all_ascii:
@@ -132,7 +175,7 @@ class NativeVocabulary:
         return self._table.words(begin, end)
 
     def load(self, words: Sequence[str], candidates: dict[str, int]) -> None:
-        """Load words and candidates, before anything is learned; none of them was left out."""
+        """Load further words, and then candidates, before anything is learned; none was left out."""
         self._table.load(_encoded(words), _encoded(candidates), list(candidates.values()))
 
     def mark(self) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import string
 import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayespa.native.text import WordCounts, WordRules
+from bayespa.native.text import PADDING, SiftedTexts, WordCounts, WordRules
 
 RUNS = r"\w+"
 LONGEST_WORD = 128  # characters; longer runs are no words, so that memory stays bounded
@@ -114,6 +116,45 @@ class PythonVocabulary:
         words = self._words_of(texts)
         return self._count(words, map(self._columns.get, chain.from_iterable(words), repeat(-1)))
 
+    def sift(self, texts: Sequence[str | bytes]) -> SiftedTexts:
+        """Count the words known so far, and list the others: the first part of `learn`."""
+        words, rules = self._words_of(texts), self.rules
+        known = self._count(words, map(self._columns.get, chain.from_iterable(words), repeat(-1)))
+        more, more_runs = self.n_words < rules.max_words, self.n_runs < rules.most_runs
+
+        def is_other(word: str) -> bool:
+            fits = more_runs if rules.is_run(word) else self._fits(word)
+            return more and fits and word not in self._columns
+
+        others = [[word.encode("utf-8", "surrogatepass") for word in own if is_other(word)] for own in words]
+        listed = list(chain.from_iterable(others))
+        return SiftedTexts(
+            *known,
+            np.cumsum([len(own) for own in others], dtype=np.int64),
+            np.cumsum([len(word) for word in listed], dtype=np.int64),
+            np.frombuffer(b"".join(listed) + bytes(PADDING), np.uint8),
+        )
+
+    def learn_sifted(self, pieces: Sequence[SiftedTexts], places: NDArray[np.int64]) -> WordCounts:
+        """Admit new words and count: the second part of `learn`."""
+        rows: list[dict[int, int]] = []
+        with self._lock:
+            for piece, row in places.tolist():
+                sifted = pieces[piece]
+                own = _row(sifted.ends, row)
+                counts = Counter(dict(zip(sifted.columns[own].tolist(), sifted.counts[own].tolist(), strict=True)))
+                for i in range(len(sifted.text_ends))[_row(sifted.other_ends, row)]:
+                    word = sifted.texts[_row(sifted.text_ends, i)].tobytes().decode("utf-8", "surrogatepass")
+                    if (column := self._columns[word]) >= 0:
+                        counts[column] += 1
+                rows.append(dict(sorted(counts.items())))
+            return WordCounts(
+                np.cumsum([len(counts) for counts in rows], dtype=np.int64),
+                np.array([column for counts in rows for column in counts], np.int32),
+                np.array([n for counts in rows for n in counts.values()], np.int32),
+                self.n_words,
+            )
+
     def _words_of(self, texts: Sequence[str | bytes]) -> list[list[str]]:
         rules = self.rules
         words = self.tokenizer.words(text if isinstance(text, str) else text.decode() for text in texts)
@@ -166,12 +207,12 @@ class PythonVocabulary:
         return -1
 
     def load(self, words: Sequence[str], candidates: dict[str, int]) -> None:
-        """Load words and candidates, before anything is learned; none of them was left out."""
-        self.words = list(words)
-        self.n_runs = sum(map(self.rules.is_run, words))
-        self._candidates = dict(candidates)
+        """Load further words, and then candidates, before anything is learned; none was left out."""
         # A loaded word that is too long or too short has a column, but is never counted.
-        columns = ((word, column) for column, word in enumerate(words))
+        columns = ((word, column) for column, word in enumerate(words, self.n_words))
+        self.words.extend(words)
+        self.n_runs += sum(map(self.rules.is_run, words))
+        self._candidates.update(candidates)
         self._columns.update(
             (word, column) for word, column in columns if self.rules.n_grams > 1 or self._fits(word)
         )
@@ -232,6 +273,10 @@ class PythonVocabulary:
                 return found
             journal = journal.before
         raise IndexError(f"the mark {mark} is forgotten")
+
+
+def _row(ends: NDArray[np.int64], row: int) -> slice:
+    return slice(int(ends[row - 1]) if row else 0, int(ends[row]))
 
 
 class _Journal:
