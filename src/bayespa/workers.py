@@ -112,8 +112,7 @@ class Workers:
             A large argument of all calls, such as a model; each worker gets it once.
         """
         if shared is not None:
-            box = [self._ray.put(shared)]  # in a list it is not fetched for every call
-            function = partial(_with_shared, box, function)
+            function = partial(_with_shared, self.keep(shared), function)
         calls: deque[_Sent] = deque()
         for item in items:
             calls.append(_Sent(self, [(function, (item,))]))
@@ -121,6 +120,10 @@ class Workers:
                 yield calls.popleft().results[0].result()
         while calls:
             yield calls.popleft().results[0].result()
+
+    def keep(self, value: Any) -> Kept:
+        """Store a value from which workers take it, as long as the result is held."""
+        return Kept(self._ray.put(value))
 
     def close(self) -> None:
         """Stop the workers of this machine, or leave the cluster."""
@@ -215,16 +218,31 @@ def _timed(calls: list[Call]) -> tuple[list[Done], str, float]:
     return results, f"{socket.gethostname()}:{os.getpid()}", time.process_time() - begin
 
 
+class Kept:
+    """A value that is stored for workers."""
+
+    def __init__(self, reference: Any) -> None:
+        self._box = [reference]  # in a list it is not fetched for every call
+
+    @property
+    def name(self) -> str:
+        """A name that no other value has."""
+        return str(self._box[0].hex())
+
+    def value(self) -> Any:
+        """Fetch it."""
+        return _imported().get(self._box[0])
+
+
 _SHARED: dict[str, Any] = {}  # in a worker: the last shared argument
 
 
-def _with_shared(box: list[Any], function: Callable[..., Any], item: Any) -> Any:
+def _with_shared(shared: Kept, function: Callable[..., Any], item: Any) -> Any:
     """Call a function on a worker with the shared argument, which is fetched on first use."""
-    (reference,) = box
-    if reference.hex() not in _SHARED:
+    if shared.name not in _SHARED:
         _SHARED.clear()
-        _SHARED[reference.hex()] = _imported().get(reference)
-    return function(_SHARED[reference.hex()], item)
+        _SHARED[shared.name] = shared.value()
+    return function(_SHARED[shared.name], item)
 
 
 def _imported() -> Any:

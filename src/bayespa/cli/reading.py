@@ -10,19 +10,14 @@ from typing import Any
 import click
 
 from bayespa.cli.options import in_flags
-from bayespa.corpus import Bag, Document, MalformedInput, Problem, Problems, read
-from bayespa.corpus.documents import Fields
+from bayespa.corpus import Document, MalformedInput, OnlineVocabulary, Problem, Problems, read
+from bayespa.corpus.documents import Fields, is_blank
 from bayespa.corpus.look import Look, look_at
 from bayespa.corpus.sources import expand
 from bayespa.sources import BrokerSource, read_stream
 
 SHOWN = 5  # malformed records that are reported one by one
 HOPELESS = 100  # malformed records before the first good one: the options must be wrong
-
-
-def _is_blank(content: str | Bag) -> bool:
-    """Return whether a document is a text of white space or of nothing; no copy of it is made."""
-    return isinstance(content, str) and (not content or content.isspace())
 
 
 def fields_of_messages(fields: dict[str, Any]) -> Fields:
@@ -60,8 +55,10 @@ class Reading:
         reading.fields = {name: described[name] for name in names if name in described}
         return reading
 
-    def documents(self, inputs: tuple[str, ...], workers: Any = None) -> Iterator[Document]:
-        """Read the documents, or let workers do it."""
+    def documents(
+        self, inputs: tuple[str, ...], workers: Any = None, vectorizer: Any = None
+    ) -> Iterator[Document]:
+        """Read the documents, or let workers do it; they also count for an `OnlineVocabulary`."""
         return self._counted(
             read(
                 inputs,
@@ -69,6 +66,7 @@ class Reading:
                 strict=self.strict,
                 problems=self.problems,
                 workers=workers,
+                vocabulary=vectorizer if isinstance(vectorizer, OnlineVocabulary) else None,
                 **self.fields,
             )
         )
@@ -84,7 +82,7 @@ class Reading:
         for document in islice(documents, self._skip, end):
             self.read += 1
             self.unlabelled += document.label is None
-            self.empty += _is_blank(document.content)
+            self.empty += is_blank(document.content)
             yield document
 
     def look(self, inputs: tuple[str, ...]) -> Look | None:

@@ -246,7 +246,7 @@ def train(
             model = start.new_model(kind, source, classes, parameters, words)
         job = Job(model, source, path, checkpoint, checkpoint_every, seconds, started)
         with hired(workers, address) as helpers:
-            documents = start.mixed(source.documents(inputs, helpers), started)
+            documents = start.mixed(source.documents(inputs, helpers, model.vectorizer), started)
             together = started.get("together", 0)  # earlier versions had none
             job.run(inputs, documents, started["batch-size"], as_json, together, workers=helpers)
         checkpoint.unlink(missing_ok=True)
@@ -380,7 +380,7 @@ def update(
         seconds = _SECONDS if stream and seconds is None else seconds
         job = Job(model, source, target, checkpoint, checkpoint_every, seconds, started)
         with hired(workers, address) as helpers:
-            documents = start.mixed(source.documents(inputs, helpers), started)
+            documents = start.mixed(source.documents(inputs, helpers, model.vectorizer), started)
             job.run(inputs, documents, started["batch-size"], as_json, keep_rest=stream, workers=helpers)
         if not stream:
             checkpoint.unlink(missing_ok=True)

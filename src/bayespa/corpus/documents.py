@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,18 @@ class Bag(NamedTuple):
     counts: NDArray[np.int32] | NDArray[np.float64]
 
 
+class CountedText(NamedTuple):
+    """A text whose words a worker has counted, for one vocabulary: see `bayespa.corpus.sifting`."""
+
+    texts: Any  # CountedTexts
+    row: int
+
+    @property
+    def blank(self) -> bool:
+        """Whether the text has only white space."""
+        return bool(self.texts.blank[self.row])
+
+
 class Document(NamedTuple):
     """A text or a bag of words, with its label and an id that tells where it came from.
 
@@ -35,7 +48,7 @@ class Document(NamedTuple):
     in plain data.
     """
 
-    content: str | Bag
+    content: str | Bag | CountedText
     label: Label
     id: str
     offset: tuple[str, Any] | None = None
@@ -61,6 +74,31 @@ class Document(NamedTuple):
             content = Bag(np.array(columns, np.int64), np.array(counts, kind))
         label = tuple(label) if isinstance(label, list) else label
         return cls(content, label, id_, None if offset is None else (offset[0], offset[1]))
+
+
+def checksum(content: str | Bag | CountedText) -> int:
+    """Return the CRC-32 of a text, in UTF-8, or of the arrays of a bag.
+
+    >>> checksum("some words")
+    1606230551
+    """
+    if isinstance(content, str):
+        return zlib.crc32(content.encode())
+    if isinstance(content, Bag):
+        return zlib.crc32(b"".join(part.tobytes() for part in content))
+    found: int = content.texts.checksums[content.row]
+    return found
+
+
+def is_blank(content: str | Bag | CountedText) -> bool:
+    """Return whether a text has only white space.
+
+    >>> is_blank(" "), is_blank("x")
+    (True, False)
+    """
+    if isinstance(content, CountedText):
+        return content.blank
+    return isinstance(content, str) and (not content or content.isspace())  # without a copy
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,11 @@ import numpy as np
 from bayespa.corpus.bags import read_gml, read_libsvm, read_matlab, read_uci
 from bayespa.corpus.documents import Bag, Document, Fields, Label, Target
 from bayespa.corpus.problems import CorpusWarning, MalformedInput, Problem, Problems
+from bayespa.corpus.sifting import Stored, Teller, Told, counted
 from bayespa.corpus.sources import FORMATS, Paths, Source, check_encoding, expand
 from bayespa.corpus.tables import n_row_groups, read_arrow, read_parquet
 from bayespa.corpus.texts import Reporter, read_csv, read_file, read_jsonl, read_lines, read_tsv
+from bayespa.corpus.vocabulary import OnlineVocabulary
 from bayespa.native.random import RandomState, grid, key_from_seed, permutation, subkey, uniform
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def read(
     strict: bool = False,
     problems: Problems | None = None,
     workers: Mapper | None = None,
+    vocabulary: OnlineVocabulary | None = None,
 ) -> Iterator[Document]:
     r"""Read documents one by one, in bounded memory.
 
@@ -101,6 +104,9 @@ def read(
     workers : optional
         Reads small files and row groups of Parquet in parallel, such as `bayespa.workers.Workers`. By
         default, and for other input, this thread reads. Documents come in the same order.
+    vocabulary : OnlineVocabulary, optional
+        What `workers` read they also count. Instead of texts, documents then have what this vocabulary learns
+        as it learns the texts, and nothing else can use.
 
     Returns
     -------
@@ -137,7 +143,12 @@ def read(
     shares = None if workers is None else _shares(inputs)
     if workers is None or shares is None:
         return _documents(inputs, fields, strict, problems)
-    files = chain.from_iterable(workers.map(partial(_read_share, fields), shares))
+    if vocabulary is None:
+        found = workers.map(partial(_read_share, fields), shares)
+    else:
+        teller = Teller(vocabulary, workers.keep)
+        found = workers.map(partial(_count_share, fields), ((share, teller.now()) for share in shares))
+    files = chain.from_iterable(found)
 
     def replay(source: Source, fields: Fields, report: Reporter) -> Iterator[Document]:
         for one in next(files):
@@ -154,6 +165,9 @@ class Mapper(Protocol):
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
         """Yield the results, in the order of the items."""
+
+    def keep(self, value: Any, /) -> Stored:
+        """Make a value available where the function is applied."""
 
 
 Report = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a `Reporter`
@@ -193,6 +207,12 @@ def _read_share(fields: Fields, share: list[tuple[Source, Reader]]) -> list[list
             told.append(document)
         found.append(told)
     return found
+
+
+def _count_share(
+    fields: Fields, share: tuple[list[tuple[Source, Reader]], Told]
+) -> list[list[Document | Report]]:
+    return counted(_read_share(fields, share[0]), share[1])
 
 
 def read_labels(

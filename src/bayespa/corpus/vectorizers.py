@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayespa.checks import require_number
-from bayespa.corpus.documents import Bag
+from bayespa.corpus.documents import Bag, CountedText
 from bayespa.corpus.vocabulary import OnlineVocabulary, require_pattern
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ class BagVectorizer:
         self.words = None if words is None else list(words)
         self.n_columns = 0 if words is None else len(words)
 
-    def learn(self, bags: Sequence[str | Bag]) -> sp.csr_matrix:
+    def learn(self, bags: Sequence[str | Bag | CountedText]) -> sp.csr_matrix:
         """Return the counts, (n, n_columns), of all columns; with `words` the columns are fixed."""
         if self.words is None:
             largest = max((int(bag.columns.max(initial=-1)) for bag in _only_bags(bags)), default=-1)
             self.n_columns = max(self.n_columns, largest + 1)
         return self.transform(bags)
 
-    def transform(self, bags: Sequence[str | Bag]) -> sp.csr_matrix:
+    def transform(self, bags: Sequence[str | Bag | CountedText]) -> sp.csr_matrix:
         """Return the counts, (n, n_columns), of the columns known so far."""
         import scipy.sparse as sp
 
@@ -89,7 +89,7 @@ class BagVectorizer:
         return vectorizer
 
 
-def _only_bags(contents: Sequence[str | Bag]) -> list[Bag]:
+def _only_bags(contents: Sequence[str | Bag | CountedText]) -> list[Bag]:
     bags = [content for content in contents if isinstance(content, Bag)]
     if len(bags) != len(contents):
         raise TypeError("documents are texts, not bags of words; count them with OnlineVocabulary()")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.checks import number_of_threads, require_number
-from bayespa.corpus.documents import Bag, brief
+from bayespa.corpus.documents import Bag, CountedText, brief
 from bayespa.corpus.stop_words import ENGLISH_STOP_WORDS
 from bayespa.native.medlda import CountMatrix
-from bayespa.native.text import NativeVocabulary, WordRules
+from bayespa.native.text import NativeVocabulary, SiftedTexts, WordCounts, WordRules
 from bayespa.reference.text import ASCII_WORD, RUNS, PythonVocabulary, Tokenizer
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class OnlineVocabulary:
     ----------
     words : list of str
         The word of each column.
+    key : str
+        Another one whenever words may have been taken back.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class OnlineVocabulary:
         self.n_jobs = n_jobs
         self.tokenizer = Tokenizer(lowercase, token_pattern)
         self._counter = self._new_counter()
+        self.key = _new_key()
 
     def _new_counter(self) -> NativeVocabulary | PythonVocabulary:
         left_out = ENGLISH_STOP_WORDS if isinstance(self.stop_words, str) else self.stop_words or ()
@@ -174,7 +178,7 @@ class OnlineVocabulary:
         """
         return None if self.ngrams == 1 else np.array([" " in word for word in words], np.bool_)
 
-    def learn(self, texts: Sequence[str | bytes | Bag]) -> sp.csr_matrix:
+    def learn(self, texts: Sequence[str | bytes | Bag | CountedText]) -> sp.csr_matrix:
         """Admit new words, and return the counts, (n, n_words) int32, of words from their admission on."""
         return self.count(texts, learn=True).to_scipy()
 
@@ -182,29 +186,73 @@ class OnlineVocabulary:
         """Return the counts, (n, n_words) int32, of the words known so far."""
         return self.count(texts, learn=False).to_scipy()
 
-    def count(self, texts: Sequence[str | bytes | Bag], *, learn: bool) -> CountMatrix:
+    def count(self, texts: Sequence[str | bytes | Bag | CountedText], *, learn: bool) -> CountMatrix:
         """Return the counts as `learn` or `transform` does, without SciPy.
 
         >>> OnlineVocabulary(min_count=1).count(["more words", "words"], learn=True).row_sums()
         array([2, 1])
         """
-        counter = self._counter
-        counted = counter.learn if learn else counter.transform
-        found = counted(_only_texts(texts), number_of_threads(self.n_jobs))
+        if learn and any(type(text) is CountedText for text in texts):
+            return self._matrix(self._learn_sifted(texts))
+        counted = self._counter.learn if learn else self._counter.transform
+        return self._matrix(counted(_only_texts(texts), number_of_threads(self.n_jobs)))
+
+    # Counting in two parts: the first may be done elsewhere
+
+    def sift(self, texts: Sequence[str | bytes | Bag | CountedText]) -> SiftedTexts:
+        """Count the words known so far, and list the others: the part of `learn` that needs the texts."""
+        return self._counter.sift(_only_texts(texts))
+
+    def without_words(self) -> OnlineVocabulary:
+        """Return a vocabulary with the same options that knows no words yet."""
+        new = object.__new__(type(self))
+        new.__setstate__({**self._options(), "_learned": ([], {})})
+        return new
+
+    def extend(self, words: Sequence[str]) -> None:
+        """Give words the next columns, before anything is learned."""
+        self._counter.load(words, {})
+
+    def _learn_sifted(self, texts: Sequence[str | bytes | Bag | CountedText]) -> WordCounts:
+        numbers: dict[int, int] = {}  # of pieces, by their id
+        pieces: list[SiftedTexts] = []
+        of_piece, rows = [], []
+        for i, text in enumerate(texts):
+            if not isinstance(text, CountedText):
+                number, row = len(pieces), 0
+                pieces.append(self.sift([text]))
+            else:
+                counted, row = text
+                number = numbers.setdefault(id(counted), len(pieces))
+                if number == len(pieces):
+                    if counted.key != self.key:
+                        raise ValueError(
+                            f"texts[{i}] was counted for another vocabulary, or for words that this one has "
+                            "taken back since; read it again"
+                        )
+                    pieces.append(counted.sifted)
+            of_piece.append(number)
+            rows.append(row)
+        return self._counter.learn_sifted(pieces, np.column_stack([of_piece, rows]).astype(np.int64))
+
+    def _matrix(self, found: WordCounts) -> CountMatrix:
         kind: Any = np.int32 if len(found.columns) < 2**31 else np.int64  # as in SciPy
         indptr = np.concatenate([[0], found.ends]).astype(kind)
         n_columns = self.max_words if self.fixed_width else found.n_words
         return CountMatrix(found.counts, found.columns, indptr, (len(found.ends), n_columns))
 
     def __getstate__(self) -> dict[str, Any]:
-        plain = {name: value for name, value in vars(self).items() if name != "_counter"}
-        return {**plain, "_learned": self._counter.at()}
+        return {**self._options(), "_learned": self._counter.at()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         learned = state.pop("_learned")
         self.__dict__.update(state)
         self._counter = self._new_counter()
         self._counter.load(*learned)
+        self.key = _new_key()
+
+    def _options(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_counter", "key")}
 
     # Undo: if a model did not learn documents, it should not know their words.
 
@@ -228,6 +276,7 @@ class OnlineVocabulary:
         """Undo everything learned since a mark; the mark stays."""
         try:
             self._counter.back_to(mark)
+            self.key = _new_key()
         except IndexError as error:
             raise ValueError(f"the mark {mark} is forgotten") from error
 
@@ -308,11 +357,19 @@ class OnlineVocabulary:
         return vocabulary
 
 
-def _only_texts(contents: Sequence[str | bytes | Bag]) -> list[str | bytes]:
+def _new_key() -> str:
+    return os.urandom(8).hex()
+
+
+def _only_texts(contents: Sequence[str | bytes | Bag | CountedText]) -> list[str | bytes]:
     texts: list[str | bytes] = []
     for content in contents:
         if isinstance(content, Bag):
             raise TypeError("documents are bags of words, not texts; count them with BagVectorizer()")
+        if isinstance(content, CountedText):
+            raise TypeError(
+                f"texts[{len(texts)}] was counted by a worker: it can be learned, but nothing else"
+            )
         if not isinstance(content, str | bytes):
             raise TypeError(f"texts[{len(texts)}] is {brief(content)}, not a text; leave it out, or give ''")
         texts.append(content)

@@ -142,7 +142,9 @@ class PythonVocabulary:
             for piece, row in places.tolist():
                 sifted = pieces[piece]
                 own = _row(sifted.ends, row)
-                counts = Counter(dict(zip(sifted.columns[own].tolist(), sifted.counts[own].tolist(), strict=True)))
+                counts = Counter(
+                    dict(zip(sifted.columns[own].tolist(), sifted.counts[own].tolist(), strict=True))
+                )
                 for i in range(len(sifted.text_ends))[_row(sifted.other_ends, row)]:
                     word = sifted.texts[_row(sifted.text_ends, i)].tobytes().decode("utf-8", "surrogatepass")
                     if (column := self._columns[word]) >= 0:

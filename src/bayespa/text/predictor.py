@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayespa import topics
 from bayespa.classes import some
 from bayespa.corpus import Bag, ClassNames, Document, Label, OnlineVocabulary, Target
-from bayespa.corpus.documents import brief
+from bayespa.corpus.documents import CountedText, brief
 from bayespa.native.medlda import CountMatrix
 from bayespa.text.history import History
 from bayespa.text.targets import MEANING, as_target, encoded, names_of, plain_label, several, target_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
     from typing_extensions import Self
 
-Content = str | bytes | Bag  # bytes are UTF-8
+Content = str | bytes | Bag | CountedText  # bytes are UTF-8
 CountsOfTexts: TypeAlias = Union[CountMatrix, "sp.csr_matrix"]  # the first of an `OnlineVocabulary`
 Recorder = Callable[[Any, Target], dict[str, Any]]  # see `TextModel.learn_counts`
 NO_CLASSES = "labels are numbers, of which no class has a class_weight=; leave it out"

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise, repeat
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bayespa.checks import require_number
 from bayespa.corpus import Document, Label, MalformedInput, Problem, Problems, Target
+from bayespa.corpus.documents import checksum as of_content
 from bayespa.learning import HERE, Executor, Feed, Flight, level
 from bayespa.text.interrupts import Interrupted, Interrupts
 from bayespa.text.model import Counted, Launched, TextModel
@@ -70,11 +69,8 @@ class StreamRun:
 
 def _checksum(documents: list[Document], checksum: int) -> int:
     """Return the checksum of a stream after these further documents."""
-    for content, label, *_ in documents:
-        for part in (content.encode(),) if isinstance(content, str) else map(np.ndarray.tobytes, content):
-            checksum = zlib.crc32(part, checksum)
-        checksum = zlib.crc32(repr(label).encode(), checksum)
-    return checksum
+    told = [f"{of_content(content)}{label!r}" for content, label, *_ in documents]
+    return zlib.crc32("".join(told).encode(), checksum)
 
 
 class StreamBatch(NamedTuple):
