@@ -76,8 +76,10 @@ def test_two_machines_of_which_one_is_lost_and_workers_that_are_killed(tmp_path)
             calls = [workers.submit(operator.truediv, 1, n % 4) for n in range(16)]
             for i in (3, 2, 15, 1):
                 assert calls[i].result() == 1 / (i % 4)
-            with pytest.raises(ZeroDivisionError):
+            with pytest.raises(ZeroDivisionError) as caught:
                 calls[4].result()
+            assert "on a worker:\nTraceback" in str(caught.value.__cause__)
+            assert "function(*arguments)" in str(caught.value.__cause__)
             assert [calls[i].sent[1] for i in range(8)] == [0, 1, 2, 3] * 2  # two calls for each of two
             call, workers._call = workers._call, workers._call.options(max_retries=0)
             with pytest.raises(RuntimeError, match="workers were lost"):

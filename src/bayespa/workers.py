@@ -14,6 +14,7 @@ import socket
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -184,6 +185,25 @@ class _Sent:
         return found
 
 
+class WorkerTraceback(Exception):
+    """Where an exception was raised on a worker, as a text: its cause on the driver."""
+
+
+class _Travelling(Done):
+    """A result whose exception keeps its traceback, which pickle would lose."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        error = self._error
+        told = None if error is None else "".join(traceback.format_exception(error))
+        return {**vars(self), "told": told}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        told = state.pop("told")
+        self.__dict__.update(state)
+        if self._error is not None:
+            self._error.__cause__ = WorkerTraceback(f"on a worker:\n{told}")
+
+
 def _new_folder() -> tuple[str, int]:
     """Make a folder, locked by an open file while this process lives; remove those of killed processes."""
     for path in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
@@ -214,7 +234,7 @@ def _timed(calls: list[Call]) -> tuple[list[Done], str, float]:
     """
     _native.limit_threads(1)
     begin = time.process_time()
-    results = [Done(function, *arguments) for function, arguments in calls]
+    results: list[Done] = [_Travelling(function, *arguments) for function, arguments in calls]
     return results, f"{socket.gethostname()}:{os.getpid()}", time.process_time() - begin
 
 
