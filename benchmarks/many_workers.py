@@ -3,10 +3,11 @@
     python -m benchmarks.many_workers [--batch-sizes 256 1024 4096] [--batches 24]
 
 MedLDA of 40 topics with words beside them, on the arXiv sample of the package (20 labels), over and over.
-`learn_stream` learns it with an executor that packs what goes to a worker and comes back; the last steps are
-then sent to a worker of Ray. Costs are seconds of CPU time of one thread, for a mini-batch:
+`learn_stream` learns it with an executor that packs what goes to a worker and comes back, from documents that
+are counted and packed as a worker of `read` does; the last steps are then sent to a worker of Ray. Costs are
+seconds of CPU time of one thread, for a mini-batch:
 
-read    the driver's second thread: documents, and their words counted
+read    the driver's second thread: documents unpacked and checked, new words added
 labels  the driver's first thread: labels, checks, scores, all that is not named here
 margins calibration, in order
 rows    rows of topics taken and added, and room for new words
@@ -14,14 +15,15 @@ words   weights of words, in order
 sent    a step in a call through Ray, and its result taken; Ray's own threads take more beside it
 call    a call, however many steps it carries
 work    a worker's: unpack, sample, pack
+count   a worker's: count the words of documents, pack them
 
 The simulation is one of discrete events. A thread of the driver does one thing at a time; it launches
 mini-batches as `learning.alike` says, in two calls for each worker, and waits for the oldest. A worker takes
 the next call when it is free. Packed bytes travel at a gigabyte a second to and from each worker. The driver
-is saturated by so many workers, in calls of eight mini-batches. The means, each with those before
-it: `owners`, 20 threads or processes among which the tasks of words are dealt; `adders`, 16 that have a part
-of the columns of topics each; `documents`, workers that hand over mini-batches counted, with their labels
-encoded, so that what is left of `labels` is what a mini-batch of 16 documents costs.
+is saturated by so many workers, in calls of eight mini-batches. The means, each with those before it:
+`owners`, 20 threads or processes among which the tasks of words are dealt; `adders`, 16 that have a part of
+the columns of topics each; `batches`, workers that hand over whole mini-batches with their labels encoded, so
+that nothing is left of `read`, and of `labels` what a mini-batch of 16 documents costs.
 """
 
 from __future__ import annotations
@@ -31,16 +33,17 @@ import heapq
 import pickle
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import cycle, islice
 from typing import Any
 
 from bayespa import TextModel, learning
-from bayespa.corpus import Document
+from bayespa.corpus import Document, OnlineVocabulary, sifting
 from bayespa.datasets import load_arxiv_sample
 from bayespa.text import stream
+from bayespa.text.model import ALL_WORDS
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.model import Model
 from bayespa.topics.words import Words
@@ -64,6 +67,7 @@ class Costs:
     sent: float
     call: float
     work: float
+    count: float
     n_bytes: float
 
     @property
@@ -75,15 +79,15 @@ class Costs:
     @property
     def worker(self) -> float:
         """Of a worker, with its share of the way."""
-        return self.work + self.n_bytes / BYTES_A_SECOND
+        return self.work + self.count + self.n_bytes / BYTES_A_SECOND
 
     def means(self, least: float) -> dict[str, Costs]:
         """Return the costs with each of the means, and with all before it."""
         owners = replace(self, words=self.words / OWNERS)
         adders = replace(owners, rows=self.rows / ADDERS)
         work = self.work + self.read + self.labels - least
-        documents = replace(adders, read=0.0, labels=least, work=work)
-        return {"as it is": self, "owners": owners, "adders": adders, "documents": documents}
+        batches = replace(adders, read=0.0, labels=least, work=work)
+        return {"as it is": self, "owners": owners, "adders": adders, "batches": batches}
 
 
 def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,6 +136,38 @@ def _worked(packed: bytes) -> bytes:
     return pickle.dumps(function(*arguments), 5)
 
 
+class Stored:
+    """Words that workers have got."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+
+    def value(self) -> list[str]:
+        """Return them."""
+        return self.words
+
+
+def counted(
+    documents: Iterator[Document], model: TextModel, size: int, packing: Packing
+) -> Iterator[Document]:
+    """Count documents as workers do, `size` in a call."""
+
+    def work(piece: list[Document]) -> tuple[bytes, list[pickle.PickleBuffer]]:
+        arrays: list[pickle.PickleBuffer] = []  # which Ray does not copy either
+        found = sifting.counted([piece], teller.now())
+        return pickle.dumps(found, 5, buffer_callback=arrays.append), arrays
+
+    assert isinstance(model.vectorizer, OnlineVocabulary)
+    teller = sifting.Teller(model.vectorizer, Stored)
+    while piece := list(islice(documents, size)):
+        packed, arrays = timed("count", work)(piece)
+        packing.n_bytes += len(packed) + sum(array.raw().nbytes for array in arrays)
+        begin = time.thread_time()  # of the thread that reads
+        (found,) = pickle.loads(packed, buffers=arrays)
+        yield from found
+        SECONDS["read"] += time.thread_time() - begin
+
+
 def sent(steps: Sequence[tuple[Any, ...]], workers: Workers, together: int) -> float:
     """Return what it takes to send one of some steps and to get its result, with so many in a call."""
     calls: deque[Any] = deque()
@@ -152,20 +188,22 @@ def measured(batch_size: int, n_batches: int, workers: Workers) -> Costs:
     labelled = cycle(zip(papers.data, papers.labels, strict=True))
     first = 4096 + 8 * batch_size  # the words of the sample are known then
     documents = (Document(text, own[0], "") for text, own in islice(labelled, first + n_batches * batch_size))
-    model = TextModel(n_topics=40, batch_size=batch_size, lag=8, random_state=0, n_jobs=1)
-    packing, learned, begin = Packing(), 0, (0.0, 0.0)
-    for run in stream.learn_stream(model, documents, workers=packing):
+    options: dict[str, Any] = {"n_topics": 40, "batch_size": batch_size, "lag": 8, "random_state": 0}
+    model = TextModel(vectorizer=OnlineVocabulary(**ALL_WORDS), n_jobs=1, **options)
+    packing, learned, begin = Packing(), 0, 0.0
+    given = counted(documents, model, batch_size, packing)
+    for run in stream.learn_stream(model, given, workers=packing):
         if run.documents <= first:
             SECONDS.clear()
-            learned, packing.n_bytes, begin = run.documents, 0, (time.thread_time(), time.process_time())
+            learned, packing.n_bytes, begin = run.documents, 0, time.thread_time()
     n = (run.documents - learned) / batch_size
-    main, both = time.thread_time() - begin[0], time.process_time() - begin[1]
+    main = time.thread_time() - begin
     named = {name: SECONDS[name] / n for name in ("margins", "rows", "words", "work")}
     labels = (main - SECONDS["packed"]) / n - sum(named.values())
+    named |= {name: SECONDS[name] / n for name in ("read", "count")}
     alone, together = (sent(packing.last, workers, steps) for steps in (1, TOGETHER))
     call = (alone - together) / (1.0 - 1.0 / TOGETHER)
     return Costs(
-        read=(both - main) / n,
         labels=labels,
         sent=alone - call,
         call=call,
@@ -214,7 +252,8 @@ def main() -> None:
     for size, costs in found:
         parts = {name: f"{1e3 * value:.1f}" for name, value in vars(costs).items() if name != "n_bytes"}
         print(f"\nmini-batches of {size}, ms: {parts}; {costs.n_bytes / 1e6:.1f} MB")
-        alone = 1.0 / (costs.read + costs.labels + costs.margins + costs.rows + costs.words + costs.work)
+        own = costs.read + costs.labels + costs.margins + costs.rows + costs.words
+        alone = 1.0 / (own + costs.work + costs.count)
         heads = ("means", "saturates at", "workers", "lag", "times one", "driver busy", "workers busy")
         print(" ".join(f"{head:>12}" for head in heads))
         for name, changed in costs.means(least).items():
