@@ -83,7 +83,8 @@ def load_model(data: bytes) -> None:
 def _tokens_that_wait(model: bayespa.TextModel) -> int:
     """Return how many tokens a prediction would learn first; a changed byte can make millions of them."""
     waiting = model.learner._learned.waiting
-    return 0 if waiting is None else sum(int(piece.corpus.counts.row_sums().sum()) for piece in waiting.pieces)
+    pieces = [] if waiting is None else waiting.pieces
+    return sum(int(piece.corpus.counts.row_sums().sum()) for piece in pieces)
 
 
 def count_words(data: bytes) -> None:
