@@ -139,9 +139,9 @@ class Fields:
         >>> Fields(target="class").typed("0.5")
         '0.5'
         """
-        if self.target is None and self.separator is None and _FRACTION.fullmatch(cell.strip()):
-            return float(cell)
-        return cell
+        bare = cell.strip()  # of more kinds of white space than float() strips
+        plain = self.target is None and self.separator is None
+        return float(bare) if plain and _FRACTION.fullmatch(bare) else cell
 
     def make_label(self, value: object) -> Label:
         """Turn the value of the label's field into a label.
