@@ -8,7 +8,7 @@ from bayespa import MedHDPClassifier, MedLDAClassifier, TextModel
 from bayespa.datasets import make_topic_corpus
 from bayespa.learning import Before, Step
 from bayespa.posteriors import Joint, Tally
-from bayespa.topics.change import AT_ONCE, BEST, ENOUGH, GRID, SURE, SUSPECT, USUAL, Change
+from bayespa.topics.change import AT_ONCE, BEST, ENOUGH, FEWEST, GRID, SURE, SUSPECT, USUAL, Change
 from bayespa.topics.words import KEPT
 
 FEW = {"first_documents": 256, "first_sweeps": 20, "prediction_sweeps": 8}
@@ -44,7 +44,7 @@ def twin(change, posterior, margin, labels, index):
                 all_seen, all_now = before[0, t] + before[3, t], documents[:, t].sum()
             if n * all_seen > USUAL * seen * all_now or seen < ENOUGH * (index + 1):
                 continue
-            old = min(max(missed / seen, GRID), 1.0 - GRID)
+            old = min(max(missed / seen, FEWEST), 1.0 - GRID)
             new = (old + 1.0) / 2.0
             more = w * np.log(new / old) + (n - w) * np.log((1.0 - new) / (1.0 - old))
             more = round(min(more, AT_ONCE) / GRID) * GRID
@@ -196,9 +196,19 @@ def test_a_model_of_texts_names_the_classes():
     found = stream(4, n=4000)
     names = np.array([f"w{word}x" for word in range(400)])
     texts = [" ".join(np.repeat(names[row.indices], row.data.astype(int))) for row in found.data]
-    labels = [("sea", "tea", "ice", "air")[c] for c in swapped(found.target, 4, 2000)]
+    labels = [("sea", "tea", "ice", "air")[c] for c in swapped(found.target, 4, 2048)]
     model = TextModel("linear", random_state=0, n_passes=1)
     assert model.changes == {}
     for start in range(0, 4000, 500):
         model.learn(texts[start : start + 500], labels[start : start + 500])
     assert set(model.changes) == set(labels)
+
+
+def test_many_classes_of_few_documents_do_not_change_by_chance():
+    change = Change("exclusive", 80)
+    posterior = Joint(**change.prior())
+    for index in range(120):
+        labels = np.where(RNG.integers(80, size=256)[:, None] == np.arange(80), 1.0, -1.0).astype(np.float32)
+        margin = labels * np.where(RNG.random(256) < 0.05, -1.0, 1.0)[:, None]  # the right class is the last
+        posterior += Joint(**change.propose(posterior, margin, labels, index))
+        assert not change.found(posterior).any()

@@ -26,6 +26,7 @@ AT_ONCE = 6.0  # what a mini-batch adds to it, at most: its documents may all be
 ENOUGH = 32.0  # documents of a class before its mistakes are judged
 USUAL = 4.0  # a class that is more times as frequent as so far comes in a run, which proves nothing
 BEST = 8  # of many classes, one of the best eighth is no mistake
+FEWEST = 0.125  # the least share of mistakes: where they are rarer, a few may come together by chance
 GRID = 2.0**-10  # of log likelihood ratios, so that their sums are exact
 BEGIN = (2.0, 1.0, GRID)  # documents, mistakes, and the log likelihood ratio
 _LOG_2 = 0.6931471805599453
@@ -62,15 +63,15 @@ class Change:
 
         Examples
         --------
-        Eight documents of a class of which a tenth was wrong, and now all are. Each adds log(1.1 / 0.2):
+        Three documents of a class of which a quarter was wrong, and now all are. Each adds log(1.25 / 0.5):
 
         >>> from bayespa.posteriors import Joint, Tally
-        >>> known = Joint(change=Tally([[1000.0], [100.0], [0.0], [1000.0], [100.0], [0.0], [1.0]]))
+        >>> known = Joint(change=Tally([[1000.0], [250.0], [0.0], [1000.0], [250.0], [0.0], [1.0]]))
         >>> change, labels = Change("binary"), np.ones((3, 1), np.float32)
         >>> change.propose(known, -labels, labels, 0)["change"].counts[:3].round(2)
         array([[3.  ],
                [3.  ],
-               [5.11]])
+               [2.75]])
         """
         if before is not None and "change" in before.statistics:
             return {"change": before.statistics["change"]}
@@ -79,7 +80,7 @@ class Change:
         sides = len(known)
         n, w = known.sum(axis=1).astype(np.float64), (known & wrong).sum(axis=1).astype(np.float64)
         seen, missed, ratio = counts[:6].reshape(2, 3, -1)[:sides].swapaxes(0, 1)
-        share = np.clip(missed / seen, GRID, 1.0 - GRID)
+        share = np.clip(missed / seen, FEWEST, 1.0 - GRID)
         more = w * log((1.0 + share) / (2.0 * share)) - (n - w) * _LOG_2
         more = np.rint(np.minimum(more, AT_ONCE) / GRID) * GRID
         axes = (0, 1) if self.kind == "exclusive" else 0
