@@ -65,6 +65,7 @@ def main() -> None:
         documents: Iterator[Any], counting: Clock, learning: Clock, *, ahead: bool
     ) -> tuple[int, float]:
         vocabulary = OnlineVocabulary(500_000, min_count=1, min_length=1)
+        # Methods are replaced by timed ones.
         vocabulary.count = counting.call(vocabulary.count)  # type: ignore[method-assign]
         model = TextModel(options.model, vectorizer=vocabulary, random_state=0, n_jobs=options.jobs)
         model.learn_counts = learning.call(model.learn_counts)  # type: ignore[method-assign]

@@ -21,6 +21,26 @@ bool is_ascii(const TextView& text);
 // Returns the first byte that is not UTF-8 as Python decodes it, or -1: no surrogates, no overlong forms.
 int64_t utf8_error(const uint8_t* bytes, int64_t length);
 
+// Writes a code point in UTF-8, and returns the end.
+inline char* append_utf8(char* out, uint32_t c) {
+  if (c < 0x80) {
+    *out++ = static_cast<char>(c);
+  } else if (c < 0x800) {
+    *out++ = static_cast<char>(0xc0 | c >> 6);
+    *out++ = static_cast<char>(0x80 | (c & 0x3f));
+  } else if (c < 0x10000) {
+    *out++ = static_cast<char>(0xe0 | c >> 12);
+    *out++ = static_cast<char>(0x80 | (c >> 6 & 0x3f));
+    *out++ = static_cast<char>(0x80 | (c & 0x3f));
+  } else {
+    *out++ = static_cast<char>(0xf0 | c >> 18);
+    *out++ = static_cast<char>(0x80 | (c >> 12 & 0x3f));
+    *out++ = static_cast<char>(0x80 | (c >> 6 & 0x3f));
+    *out++ = static_cast<char>(0x80 | (c & 0x3f));
+  }
+  return out;
+}
+
 // What each code point is, and its lower case.
 class Characters {
  public:

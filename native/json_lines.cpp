@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "characters.h"
+
 namespace bayespa {
 namespace {
 
@@ -25,19 +27,6 @@ int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-void append_utf8(std::string& text, uint32_t code) {
-  if (code < 0x80) {
-    text.push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    text.push_back(static_cast<char>(0xc0 | code >> 6));
-    text.push_back(static_cast<char>(0x80 | (code & 0x3f)));
-  } else {
-    text.push_back(static_cast<char>(0xe0 | code >> 12));
-    text.push_back(static_cast<char>(0x80 | (code >> 6 & 0x3f)));
-    text.push_back(static_cast<char>(0x80 | (code & 0x3f)));
-  }
 }
 
 }  // namespace
@@ -182,7 +171,8 @@ bool JsonLine::read_escape() {
     code = 16 * code + static_cast<uint32_t>(digit);
   }
   if (code >= 0xd800 && code < 0xe000) return false;
-  append_utf8(plain_, code);
+  char bytes[4];
+  plain_.append(bytes, append_utf8(bytes, code));
   return true;
 }
 

@@ -55,25 +55,6 @@ struct Utf8Reader {
   }
 };
 
-char* append_utf8(char* out, uint32_t c) {
-  if (c < 0x80) {
-    *out++ = static_cast<char>(c);
-  } else if (c < 0x800) {
-    *out++ = static_cast<char>(0xc0 | c >> 6);
-    *out++ = static_cast<char>(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    *out++ = static_cast<char>(0xe0 | c >> 12);
-    *out++ = static_cast<char>(0x80 | (c >> 6 & 0x3f));
-    *out++ = static_cast<char>(0x80 | (c & 0x3f));
-  } else {
-    *out++ = static_cast<char>(0xf0 | c >> 18);
-    *out++ = static_cast<char>(0x80 | (c >> 12 & 0x3f));
-    *out++ = static_cast<char>(0x80 | (c >> 6 & 0x3f));
-    *out++ = static_cast<char>(0x80 | (c & 0x3f));
-  }
-  return out;
-}
-
 // Returns the lower case of the capital sigma at `at`: the final one if a letter with case stands before it and none
 // behind, where what is ignorable is passed over. Each side is looked through once, whatever the text.
 template <class Reader>

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bayespa.corpus.documents import CountedText, Document, checksum
+from bayespa.corpus.documents import CountedText, Document, checksum, is_blank
 from bayespa.native.text import SiftedTexts
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def counted(files: Sequence[Sequence[Any]], told: Told) -> list[list[Any]]:
         told.key,
         _HEARD.of(told).sift(texts),
         [checksum(text) for text in texts],
-        [not text.strip() for text in texts],
+        [is_blank(text) for text in texts],
     )
     rows = iter(range(len(texts)))
 

@@ -296,7 +296,8 @@ class Lines:
 
     def _cut_buffer(self) -> bool:
         """Cut the whole lines of the buffer; return whether there are any, all of them UTF-8 without NUL."""
-        buffered = self._read(self._stream.peek)  # type: ignore[attr-defined]  # waits as `readline` would
+        # Only a stream that has `peek` is cut together; it waits as `readline` would.
+        buffered = self._read(self._stream.peek)  # type: ignore[attr-defined]
         n = buffered.rfind(b"\n") + 1
         lines = self._cut(buffered[:n].removeprefix(_MARK if self.number == 0 else b"")) if n else None
         if lines is None:

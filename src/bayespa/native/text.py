@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa import _native
+from bayespa.native.random import key_from_seed
 
 _N_CODE_POINTS = 0x110000
 _WORD, _LOWER_IS_WORD, _SPECIAL, _CASED, _IGNORABLE, _SHIFT = 1, 2, 4, 8, 16, 8  # native/characters.h
@@ -105,7 +105,7 @@ class NativeVocabulary:
             min(rules.least, most),
             min(rules.most_runs, most),
             _encoded(rules.left_out),
-            int.from_bytes(os.urandom(8), "little"),  # no result depends on it
+            key_from_seed(None),  # no result depends on it
         )
         self._known: tuple[int, list[str]] = (0, [])  # n_returns, and words that somebody has asked for
 

@@ -199,6 +199,21 @@ def one_at_least(posterior: Joint) -> bool:
     return "without" in posterior and bool(posterior["without"].counts[0, 0] < 0.5)
 
 
+def continued(
+    known: Tally, mirrored: list[int], new: Floats, source: NDArray[np.int64], sign: NDArray[np.float64]
+) -> Tally:
+    """Return counts (R, T) of tasks: task t continues task source[t], or is `new` (R, 1) if that is -1.
+
+    If its sign is negative, yes and no change places: `mirrored` is the order of the rows then. The same
+    counts are returned if nothing changes.
+    """
+    counts = known.counts
+    if np.array_equal(source, np.arange(counts.shape[1])) and (sign > 0.0).all():
+        return known
+    own = np.where(sign > 0.0, counts[:, source], counts[mirrored][:, source])
+    return Tally(np.where(source < 0, new, own))
+
+
 @dataclass(frozen=True)
 class Calibration:
     """What is learned about margins: their meaning, frequencies of classes, an offset for several labels."""
@@ -310,13 +325,11 @@ class Calibration:
 
     def grown(self, posterior: Joint, source: NDArray[np.int64], sign: NDArray[np.float64]) -> dict[str, Any]:
         """Make room for new tasks: task t continues task source[t] (-1: a new one), with its sign."""
-        known = posterior["classes"].counts
-        if np.array_equal(source, np.arange(known.shape[1])) and (sign > 0.0).all():
-            return {}
-        counts = np.where(sign > 0.0, known[:, source], known[::-1][:, source])
-        everything = known.sum(axis=0).max() - 1.0
-        counts[:, source < 0] = [[1.0], [everything]]  # no document had this label
-        return {"classes": Tally(counts)}
+        known = posterior["classes"]
+        everything = known.counts.sum(axis=0).max() - 1.0
+        new = np.array([[1.0], [everything]])  # no document had this label
+        grown = continued(known, [1, 0], new, source, sign)
+        return {} if grown is known else {"classes": grown}
 
     def converted(self, posterior: Joint) -> Joint:
         """Convert a posterior to this version; earlier ones knew only temperatures."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayespa.learning import Before
 from bayespa.native.elementary import log
 from bayespa.posteriors import Joint, Tally
-from bayespa.topics.calibration import Kind
+from bayespa.topics.calibration import Kind, continued
 
 Floats = NDArray[np.float64]
 SURE = 20.0  # the log likelihood ratio of all suspects at which they have changed
@@ -28,7 +28,7 @@ USUAL = 4.0  # a class that is more times as frequent as so far comes in a run, 
 BEST = 8  # of many classes, one of the best eighth is no mistake
 FEWEST = 0.125  # the least share of mistakes: where they are rarer, a few may come together by chance
 GRID = 2.0**-10  # of log likelihood ratios, so that their sums are exact
-BEGIN = (2.0, 1.0, GRID)  # documents, mistakes, and the log likelihood ratio
+_BEGIN = np.array([2.0, 1.0, GRID, 2.0, 1.0, GRID, 1.0])[:, None]  # the counts of a task, see `Change`
 _LOG_2 = 0.6931471805599453
 
 
@@ -126,12 +126,6 @@ class Change:
 
     def grown(self, posterior: Joint, source: NDArray[np.int64], sign: Floats) -> dict[str, Any]:
         """Make room for new tasks: task t continues task source[t] (-1: a new one), with its sign."""
-        known = posterior["change"].counts
-        if np.array_equal(source, np.arange(known.shape[1])) and (sign > 0.0).all():
-            return {}
-        other = known[[3, 4, 5, 0, 1, 2, 6]]
-        counts = np.where(sign > 0.0, known[:, source], other[:, source])
-        return {"change": Tally(np.where(source < 0, _BEGIN, counts))}
-
-
-_BEGIN = np.array([*BEGIN, *BEGIN, 1.0])[:, None]
+        known = posterior["change"]
+        grown = continued(known, [3, 4, 5, 0, 1, 2, 6], _BEGIN, source, sign)
+        return {} if grown is known else {"change": grown}

@@ -14,7 +14,6 @@ from bayespa.classes import require_classes, some, tasks_of
 from bayespa.estimators import Roles
 from bayespa.learning import HERE, Executor
 from bayespa.topics.calibration import Calibration, Kind
-from bayespa.topics.change import Change
 from bayespa.topics.documents import Labels, label_array
 from bayespa.topics.explain import Explanation, Subject
 from bayespa.topics.knowledge import Knowledge
@@ -392,7 +391,8 @@ class OnlineTopicClassifier(TopicClassifier, MergingTransformer):
     def n_changes_(self) -> NDArray[np.int64]:
         """How often what was learned of each class was forgotten because it had changed, (n_classes,)."""
         learned = self._known().now
-        times = Change(learned.meaning.kind, learned.meaning.n_tasks).times(learned.state.posterior)
+        assert learned.model.change is not None  # all that learn online have it
+        times = learned.model.change.times(learned.state.posterior)
         return np.repeat(times, 2) if learned.meaning.kind == "binary" else times
 
     def partial_fit(

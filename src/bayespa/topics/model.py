@@ -58,11 +58,9 @@ class Model:
         """Convert a posterior of an earlier version to this one."""
         if self.calibration is not None:
             posterior = self.calibration.converted(posterior)
-        if self.slope is not None and "slope" not in posterior:
-            posterior = Joint(posterior, **self.slope.prior())
-        if self.change is not None and "change" not in posterior:
-            posterior = Joint(posterior, **self.change.prior())
-        return posterior
+        later = [part.prior() for part in (self.slope, self.change) if part is not None]
+        missing = {name: own for prior in later for name, own in prior.items() if name not in posterior}
+        return Joint(posterior, **missing)
 
     def require_continues(self, posterior: Joint) -> None:
         """Raise a ValueError unless this model can continue from `posterior`."""
