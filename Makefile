@@ -83,8 +83,8 @@ wheels: $(VENV)/.extra-wheels  ## build the wheels of a release into dist/, and 
 	$(BIN)/python tools/wheels.py $(ARGS)
 
 # What another processor or compiler could change: kernels beside their twins, golden files, hashes of models.
-OTHER_COMPILERS := $(addprefix tests/, test_dispatch.py test_elementary.py test_files.py test_linalg.py test_medhdp_exact.py \
-  test_medhdp_step.py test_medlda_step.py test_random.py test_text_native.py linear/test_steps.py \
+OTHER_COMPILERS := $(addprefix tests/, test_dispatch.py test_elementary.py test_evidence.py test_files.py test_linalg.py \
+  test_medhdp_exact.py test_medhdp_step.py test_medlda_step.py test_random.py test_text_native.py linear/test_steps.py \
   test_same_bits.py::test_bits_are_those_of_earlier_commits)
 aarch64: $(VENV)/.extra-test  ## run the aarch64 wheel of dist/ under emulation: the same bits as here
 	tools/aarch64 $(BIN)/python $(or $(ARGS),$(OTHER_COMPILERS))

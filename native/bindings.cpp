@@ -15,6 +15,7 @@ NB_MODULE(_native, m) {
   m.def("limit_threads", [](int most) { most_threads = std::max(1, most); }, nb::arg("most"));
   bind_dual(m);
   bind_elementary(m);
+  bind_evidence(m);
   bind_json(m);
   bind_linalg(m);
   bind_linear(m);

@@ -28,6 +28,7 @@ inline void require(bool ok, const char* what) {
 
 void bind_dual(nb::module_& m);
 void bind_elementary(nb::module_& m);
+void bind_evidence(nb::module_& m);
 void bind_json(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_linear(nb::module_& m);

@@ -3,6 +3,7 @@
 
 #include "dual.h"
 #include "elementary_kernels.h"
+#include "evidence.h"
 #include "linalg.h"
 #include "linear_step.h"
 #include "medhdp_step.h"
@@ -16,6 +17,7 @@ struct Kernels {
   const char* isa;
   DualKernels dual;
   ElementaryKernels elementary;
+  EvidenceKernels evidence;
   LinalgKernels linalg;
   LinearKernels linear;
   MedhdpKernels medhdp;

@@ -4,6 +4,7 @@
 // C++ library, or the linker could keep an AVX-512 copy for everyone. Plain loops; the compiler vectorises them.
 #include "dual.inc.h"
 #include "elementary_kernels.inc.h"
+#include "evidence.inc.h"
 #include "kernels.h"
 #include "linalg.inc.h"
 #include "linear_step.inc.h"
@@ -24,6 +25,7 @@ const Kernels BAYESPA_JOIN(kernels_, BAYESPA_ISA) = {
     BAYESPA_STRING(BAYESPA_ISA),
     dual_kernels,
     elementary_kernels,
+    evidence_kernels,
     linalg_kernels,
     linear_kernels,
     medhdp_kernels,

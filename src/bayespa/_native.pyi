@@ -37,6 +37,28 @@ def log_gamma(x: NDArray[np.float64], out: NDArray[np.float64], n_threads: int =
 def exp32(x: NDArray[np.float32], out: NDArray[np.float32], n_threads: int = 1) -> None: ...
 def exp_digamma32(x: NDArray[np.float32], out: NDArray[np.float32], n_threads: int = 1) -> None: ...
 
+# bindings_evidence.cpp
+def evidence_of_classes(
+    margin: NDArray[np.float64],
+    right: NDArray[np.int64],
+    temperatures: NDArray[np.float64],
+    noises: NDArray[np.float64],
+    found: NDArray[np.float64],
+) -> None: ...
+def evidence_of_answers(
+    margin: NDArray[np.float64],
+    sign: NDArray[np.float64],
+    temperatures: NDArray[np.float64],
+    noises: NDArray[np.float64],
+    found: NDArray[np.float64],
+) -> None: ...
+def evidence_of_labels(
+    margin: NDArray[np.float64],
+    sign: NDArray[np.float64],
+    temperatures: NDArray[np.float64],
+    found: NDArray[np.float64],
+) -> None: ...
+
 # bindings_json.cpp
 def json_lines(block: bytes, names: Sequence[bytes]) -> list[tuple[Any, ...] | str] | None: ...
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bayespa.learning import Before
 from bayespa.native.elementary import exp, log
+from bayespa.native.evidence import POWERS, of_answers, of_classes, of_labels
 from bayespa.posteriors import Categorical, Joint, Tally
 
 Floats = NDArray[np.float64]
@@ -29,10 +30,8 @@ _QUARTERS = [1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429]  # 2
 TEMPERATURES: Floats = np.ldexp(np.tile(_QUARTERS, 9), np.repeat(np.arange(-6, 3), 4))[:33]  # 2^-6 to 4, of ε
 _BETWEEN = np.arange(8.0) / 8.0  # fractions of the way from one temperature to the next
 _LOG_BETWEEN: Floats = log((TEMPERATURES[1:-2, None] * exp(0.25 * log(2.0) * _BETWEEN)).ravel())
-POWERS = (1, 2, 4)
 NOISES: Floats = np.array([0.0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64]) / 128.0
 UNLIKELY = 2.0**20  # log weight against what a model of an earlier version did not know
-TOGETHER = 32  # likelihoods whose product a single logarithm takes: noise keeps it above 0
 FARTHEST, WIDTH = 2.0, 2.0**-5  # margins beyond it count as it; the width of a bin
 BINS: Floats = np.arange(-FARTHEST, FARTHEST, WIDTH)  # where each bin begins
 OFTEN = 4.0  # as how many documents a document of a rare class counts, at most
@@ -90,49 +89,13 @@ def evidence(margin: Floats, labels: NDArray[np.float32], kind: Kind) -> Floats:
     True
     """
     if kind == "exclusive":
-        return _of_shares(margin, labels)
+        known = ~np.isnan(labels).any(axis=1)
+        return of_classes(margin[known], labels[known].argmax(axis=1), TEMPERATURES, NOISES)
     known = ~np.isnan(labels)
-    sign, x = labels[known].astype(np.float64), 2.0 * margin[known] / TEMPERATURES[:, None]
-    if kind == "binary":  # here a power is only another temperature
-        return np.repeat(_noisy(log_sigmoid(sign * x), 2)[None], len(POWERS), axis=0)
-    less = exp(-np.abs(x))
-    yes = np.minimum(x, 0.0) - log(1.0 + less)
-    no, sigmoid, found = yes - x, np.where(x > 0.0, 1.0, less) / (1.0 + less), []
-    for power in POWERS:
-        if power > 1:  # each is twice the one before, and 1 - σ^2g = (1 - σ^g)(1 + σ^g)
-            no += log(1.0 + sigmoid)
-            sigmoid *= sigmoid
-        found.append(np.where(sign > 0.0, power * yes, no).sum(axis=1))
-    return np.array(found)[:, :, None]
-
-
-def _of_shares(margin: Floats, labels: NDArray[np.float32]) -> Floats:
-    """Return the evidence of documents that have one of T classes."""
-    known = ~np.isnan(labels).any(axis=1)
-    twice, temperatures = np.ascontiguousarray(2.0 * margin[known].T), TEMPERATURES[:, None]
-    top = twice.max(axis=0) / temperatures
-    lift = np.maximum(-30.0 - top, 0.0)  # far below 0 a sigmoid is exp: lifting all margins changes no share
-    np.maximum(top, -30.0, out=top)
-    right = twice[labels[known].argmax(axis=1), np.arange(twice.shape[1])] / temperatures + lift
-    right = log_sigmoid(right) - log_sigmoid(top)
-    shares = -twice / temperatures[:, None]  # minus margins at first; updated in place, to save time
-    shares -= lift[:, None]
-    shares = exp(np.minimum(shares, 700.0, out=shares))
-    shares += 1.0
-    np.divide((1.0 + exp(-top))[:, None], shares, out=shares)
-    found = []
-    for power in POWERS:
-        if power > 1:  # each is twice the one before
-            shares *= shares
-        found.append(_noisy(power * right - log(shares.sum(axis=1)), len(twice)))
-    return np.array(found)
-
-
-def _noisy(right: Floats, n_classes: int) -> Floats:
-    """Sum log likelihoods (temperatures, n) over documents, with each noise: (temperatures, noises)."""
-    mixed = (1.0 - NOISES[1:, None]) * exp(right)[:, None] + NOISES[1:, None] / n_classes
-    together = np.multiply.reduceat(mixed, np.arange(0, right.shape[1], TOGETHER), axis=2)
-    return np.concatenate([right.sum(axis=1)[:, None], log(together).sum(axis=2)], axis=1)
+    sign = labels[known].astype(np.float64)
+    if kind == "binary":
+        return of_answers(margin[known], sign, TEMPERATURES, NOISES)
+    return of_labels(margin[known], sign, TEMPERATURES)[:, :, None]
 
 
 def log_sigmoid(x: Floats) -> Floats:
