@@ -1,8 +1,9 @@
 """Workers on Ray: processes of this machine or of a cluster that compute steps of `bayespa.learning`.
 
 A step is a pure function. Ray may compute one twice, or again after a worker or a machine was lost; it is
-added once, in its turn. The result does not depend on this. Ray takes as long for a short call as for a long
-one, so calls wait until a result is asked for, and then several are sent as one.
+added once, in its turn. The result does not depend on this. So a call that is not answered for long is sent
+again, too: its worker may hang, or Ray may have lost count of its processors. Ray takes as long for a short
+call as for a long one, so calls wait until a result is asked for, and then several are sent as one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 Call = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments
 RETRIES = 10  # of a call whose worker was lost, so that a call that always kills its worker ends
 FOLDER = "bayespa-ray-"  # how the names of the folders begin in which Ray works on this machine
+PATIENCE = 60.0  # seconds without an answer after which a call is sent again; then twice as long, and so on
 AHEAD = 2  # calls of `map` per worker that are in progress, or whose results wait
 
 
@@ -70,6 +72,7 @@ class Workers:
             options = {"num_cpus": n, "include_dashboard": False, "_temp_dir": self._folder[0], **options}
         self._ray.init(address=address or "local", **options)  # another Ray of this machine is not ours
         self._call = self._ray.remote(max_retries=RETRIES)(_timed)
+        self._again = self._call.options(num_cpus=0)  # even where no processor seems to be free
         self._waiting: list[tuple[Callable[..., Any], tuple[Any, ...], _Call]] = []
         self._sent = WeakSet[_Sent]()  # whose results nobody has taken yet
         self._lock = threading.Lock()  # of both
@@ -163,21 +166,28 @@ class _Sent:
     """Some calls that a worker computes one after the other, and their results."""
 
     def __init__(self, workers: Workers, calls: list[Call]) -> None:
-        self._workers, self._reference, self.n = workers, workers._call.remote(calls), len(calls)
+        self._workers, self.n = workers, len(calls)
+        self._calls = workers._ray.put(calls)
+        self._references = [workers._call.remote(self._calls)]
 
     @cached_property
     def results(self) -> list[Done]:
         """Wait for the results."""
-        ray, workers = self._workers._ray, self._workers
+        ray, workers, patience = self._workers._ray, self._workers, PATIENCE
+        while not (ready := ray.wait(self._references, timeout=patience)[0]):
+            self._references.append(workers._again.remote(self._calls))
+            patience *= 2.0
         found: list[Done]
         try:
-            found, worker, seconds = ray.get(self._reference)
+            found, worker, seconds = ray.get(ready[0])
         except ray.exceptions.RayTaskError as error:
             raise error.cause from error
         except ray.exceptions.RayError as error:
             raise RuntimeError(
                 f"{RETRIES + 1} workers were lost while computing it; the last error: {error}"
             ) from error
+        finally:
+            del self._calls, self._references
         with workers._lock:
             workers._sent.discard(self)
         workers.calls[worker] += self.n
