@@ -1,11 +1,13 @@
 """What a lag costs: the quality of models whose mini-batches are learned at once, beside one after the other.
 
     python -m experiments.lag [--seeds 5] [--lag 32] [--corpora 20news-text reuters arxiv20]
-    python -m experiments.lag --batch-size 1024 --judged-by dev --corpora arxiv20
+    python -m experiments.lag --batch-sizes 64 64 --corpora arxiv20
+    python -m experiments.lag --batch-sizes 256 1024 --judged-by dev --corpora arxiv20
 
 MedLDA as a `TextModel` with all defaults, which learns a stream in random order; with words beside topics,
 and topics alone. Judged by the test documents, or by training documents that are held out, up to 2,000 of
-them at even distances. `--batch-size` is for the model with a lag.
+them at even distances. A lag grows by one in 16 mini-batches, so small ones show what a full lag of 32 costs:
+it is reached after 512. `--batch-sizes` are those of the models without a lag and with it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--lag", type=int, default=32)
-    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--batch-sizes", type=int, nargs=2, default=[256, 256])
     parser.add_argument("--judged-by", choices=["test", "dev"], default="test")
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--corpora", nargs="+", default=["20news-text", "reuters", "arxiv20"])
@@ -47,7 +49,7 @@ def main() -> None:
                 order = np.random.default_rng(seed).permutation(len(task.train.texts))
                 shown = task.train.take(order)
                 documents = list(map(Document, shown.texts, map(plain_label, shown.labels), repeat("")))
-                for lag, size in ((1, 256), (options.lag, options.batch_size)):
+                for lag, size in zip((1, options.lag), options.batch_sizes, strict=True):
                     model = TextModel(
                         decides=decides, lag=lag, batch_size=size, random_state=seed, target=task.target
                     )

@@ -10,17 +10,20 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.test_lag import SMALL, learned, new, soon, texts  # noqa: F401  # soon: for all tests
+from tests.test_lag import SMALL, new, soon, texts  # noqa: F401  # soon: for all tests
 
 import bayespa
+from bayespa import TextModel
 from bayespa import workers as workers_module
-from bayespa.corpus import Document
+from bayespa.corpus import Document, OnlineVocabulary, read
 from bayespa.learning import HERE
+from bayespa.text.model import ALL_WORDS
 from bayespa.text.stream import learn_stream
 from bayespa.workers import Workers
 
@@ -30,9 +33,26 @@ KILLS = int(os.environ.get("BAYESPA_KILLS", "2"))  # of workers, and half as man
 KINDS = [("medlda", "class"), ("medhdp", "classes"), ("linear", "number"), ("medlda", "number")]
 
 
-def file(model, path):
-    bayespa.save(model, path)
-    return path.read_bytes()
+def written(target, path):
+    """Write documents to a Parquet file, whose row groups are read and counted by several workers."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [{"text": one.content, "label": one.label} for one in texts(target)]
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=40)
+    return path
+
+
+def model_file(kind, path, workers=None):
+    """Learn the documents that `written` wrote; return the bytes of the model's file."""
+    vocabulary = OnlineVocabulary(**ALL_WORDS)
+    model = TextModel(kind, vectorizer=vocabulary, **SMALL, **({"n_topics": 4} if kind == "medlda" else {}))
+    documents = read(path, workers=workers, vocabulary=vocabulary)
+    for _ in learn_stream(model, documents, every=150, workers=workers or HERE):
+        pass
+    saved = path.with_suffix(".bayespa")
+    bayespa.save(model, saved)
+    return saved.read_bytes()
 
 
 class Kills:
@@ -62,11 +82,33 @@ class Kills:
         self.thread.join()
 
 
-def test_two_machines_of_which_one_is_lost_and_workers_that_are_killed(tmp_path):
+def a_call_that_is_not_answered_is_sent_again(workers, monkeypatch):
+    """To where it is, if its worker hangs, and if no processor seems to be free."""
+    sleep = ray.remote(num_cpus=1)(lambda: time.sleep(600))
+    others = [sleep.remote() for _ in range(workers.n)]
+    ray.wait(others, timeout=1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(workers_module, "PATIENCE", 1.0)
+        assert workers.submit(abs, -3).result() == 3
+        for other in others:
+            ray.cancel(other, force=True)
+        assert workers.submit(abs, -4).result() == 4
+        stopped = [int(name.rpartition(":")[2]) for name in workers.calls]
+        for pid in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        assert list(workers.map(abs, range(-9, 0))) == [*range(9, 0, -1)]
+        for pid in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_two_machines_of_which_one_is_lost_and_workers_that_are_killed(tmp_path, monkeypatch):
     from ray.cluster_utils import Cluster
 
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
-    here = {kind: file(learned(new(kind[0]), kind[1]), tmp_path / "here") for kind in KINDS}
+    paths = {target: written(target, tmp_path / f"{target}.parquet") for _, target in KINDS}
+    here = {kind: model_file(kind[0], paths[kind[1]]) for kind in KINDS}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         second = cluster.add_node(num_cpus=1)
@@ -85,25 +127,26 @@ def test_two_machines_of_which_one_is_lost_and_workers_that_are_killed(tmp_path)
             with pytest.raises(RuntimeError, match="workers were lost"):
                 workers.submit(os.abort).result()
             workers._call = call
+            a_call_that_is_not_answered_is_sent_again(workers, monkeypatch)
             # In order, though the first takes longest, and with what is shared.
             assert list(workers.map(time.sleep, [0.5, 0.0])) == [None, None]
             assert list(workers.map(operator.getitem, range(9, -1, -1), shared=list(range(10)))) == [
                 *range(9, -1, -1)
             ]
             for kind in KINDS[:2]:
-                assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
+                assert model_file(kind[0], paths[kind[1]], workers) == here[kind]
             with Kills(workers) as kills:
                 one_run_with_kills(workers, kills)
             lost = threading.Timer(0.3, cluster.remove_node, [second])
             lost.start()
             for kind in KINDS[:2]:
-                assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
+                assert model_file(kind[0], paths[kind[1]], workers) == here[kind]
             lost.join()
             assert workers.n == 1
             cluster.add_node(num_cpus=4)
             assert workers.n == 5
             for kind in KINDS:
-                assert file(learned(new(kind[0]), kind[1], workers), tmp_path / "ray") == here[kind]
+                assert model_file(kind[0], paths[kind[1]], workers) == here[kind]
     finally:
         cluster.shutdown()
 
