@@ -26,7 +26,7 @@ from benchmarks.programs import PROGRAMS
 from benchmarks.settings import Settings
 
 OURS = ("bayespa medlda", "bayespa medhdp", "bayespa linear")
-GENERATED = (100_000, 2_000)  # documents to learn from and to test on
+GENERATED = (1_000_000, 2_000)  # documents to learn from and to test on, once
 QUICK = (4_000, 1_000)
 
 
@@ -113,7 +113,7 @@ def run(settings: Settings) -> Part:
                 for name, pairs, limit in zip(("train", "test"), parts, limits, strict=True)
             )
             found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in programs}
-            for _ in range(1 if settings.quick else 3):
+            for _ in range(1 if settings.quick or corpus == "generated" else 3):
                 for name in programs:
                     found[name].append(measured(name, train, test, folder / "bytecode"))
             for name, values in found.items():

@@ -92,7 +92,7 @@ def fresh(function: Callable[..., T], *arguments: Any) -> tuple[T, float]:
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine and how busy it is."""
+    """Describe the machine."""
     cpuinfo, meminfo = (Path("/proc", name).read_text() for name in ("cpuinfo", "meminfo"))
     models = [row.split(":")[1].strip() for row in cpuinfo.splitlines() if row.startswith("model name")]
     return {
@@ -100,7 +100,6 @@ def machine() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "memory_gb": round(int(meminfo.split()[1]) / 2**20, 1),
         "system": f"{os.uname().sysname} {os.uname().release}",
-        "load": round(os.getloadavg()[0], 2),
     }
 
 

@@ -29,6 +29,21 @@ class Part:
     ratios: Sequence[Table] = ()
     plots: Mapping[str, str] = field(default_factory=dict)  # caption: SVG
     absolute: Sequence[Table] = ()
+    load: float | None = None  # of the machine, when it began
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Part:
+        """Return the part that a page's JSON describes."""
+        tables = {name: [Table(**one) for one in record[name]] for name in ("ratios", "absolute")}
+        return cls(**{**record, **tables})
+
+
+def parts_of(folder: Path, date: str) -> list[Part]:
+    """Return the parts of the page of a day; none if there is no page."""
+    path = folder / f"{date}.json"
+    if not path.exists():
+        return []
+    return [Part.from_record(one) for one in json.loads(path.read_text(encoding="utf-8"))["parts"]]
 
 
 def _cell(value: Cell) -> str:
@@ -66,7 +81,7 @@ def write(
     blocks = [
         f"# bayespa beside other programs, {date}",
         f"Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"{machine['system']}; its load was {machine['load']} at the start.\n\nVersions: {_names(versions)}.",
+        f"{machine['system']}.\n\nVersions: {_names(versions)}.",
         "A ratio above 1 says that bayespa is better. Seconds are CPU seconds of all threads unless the "
         "clock is named. Programs take turns on the same machine and ratios are medians over rounds: they "
         "mean more than the absolute numbers, which come last. With two workers, tomotopy's results change "
@@ -78,7 +93,9 @@ def write(
         "## What was measured",
     ]
     for part in parts:
-        blocks += [f"### {part.title}", part.about, *(_markdown(table, "####") for table in part.absolute)]
+        load = [] if part.load is None else [f"The load of the machine was {part.load} when this part began."]
+        blocks += [f"### {part.title}", part.about, *load]
+        blocks += [_markdown(table, "####") for table in part.absolute]
     page = folder / f"{date}.md"
     page.write_text("\n\n".join(block.rstrip() for block in blocks) + "\n", encoding="utf-8")
     return page

@@ -60,7 +60,7 @@ def test_the_page_has_ratios_first_and_plots_in_files(tmp_path):
     part = page.Part(
         "Kernel", "About it.", [table], {"A plot": "<svg></svg>"}, [page.Table("Seconds", ["s"], [[2.0]])]
     )
-    machine = {"cpu": "Fast", "cores": 2, "memory_gb": 8.0, "system": "Linux", "load": 0.1}
+    machine = {"cpu": "Fast", "cores": 2, "memory_gb": 8.0, "system": "Linux"}
     text = page.write(tmp_path, "2030-01-02", [part], machine, {"bayespa": "1.0"}).read_text()
     assert "| MedLDA | other | 3.14 | – | One core. |" in text
     assert "| MedLDA | third | 123,457 | 1 | Two. |" in text
@@ -68,7 +68,8 @@ def test_the_page_has_ratios_first_and_plots_in_files(tmp_path):
         text.index("## Ratios") < text.index("![A plot](2030-01-02-a-plot.svg)") < text.index("#### Seconds")
     )
     assert (tmp_path / "2030-01-02-a-plot.svg").read_text() == "<svg></svg>"
-    assert json.loads((tmp_path / "2030-01-02.json").read_text())["parts"][0]["ratios"][0]["rows"] == rows
+    assert page.parts_of(tmp_path, "2030-01-02") == [part]
+    assert page.parts_of(tmp_path, "2030-01-03") == []
 
 
 def _curve(name, *points):
