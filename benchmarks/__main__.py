@@ -3,7 +3,7 @@
     python -m benchmarks [part ...] [--quick] [--date DATE] [--results FOLDER] [--data-home FOLDER]
 
 Without parts, all but the guard. --quick measures less and takes some five minutes on two cores. All parts in
-full take hours, so they may be measured at different times: parts that are on the page of the date stay there.
+full take hours, so they may be measured at different times: parts that are on the page of the date stay.
 """
 
 from __future__ import annotations
