@@ -8,7 +8,7 @@ from bayespa import MedHDPClassifier, MedLDAClassifier, TextModel
 from bayespa.datasets import make_topic_corpus
 from bayespa.learning import Before, Step
 from bayespa.posteriors import Joint, Tally
-from bayespa.topics.change import AT_ONCE, BEST, ENOUGH, FEWEST, GRID, SURE, SUSPECT, USUAL, Change
+from bayespa.topics.change import AT_ONCE, BEST, ENOUGH, FEWEST, GRID, MET, SURE, SUSPECT, USUAL, Change
 from bayespa.topics.words import KEPT
 
 FEW = {"first_documents": 256, "first_sweeps": 20, "prediction_sweeps": 8}
@@ -26,7 +26,10 @@ def twin(change, posterior, margin, labels, index):
             if side is None or (change.kind == "exclusive" and side == 1):
                 continue
             if change.kind == "exclusive":
-                rivals = [other for other in range(n_tasks) if before[0, other] >= ENOUGH * (index + 1)]
+                added[3] += 1  # for all tasks
+                rivals = [other for other in range(n_tasks) if before[3, other] >= MET]
+                if t not in rivals:
+                    continue
                 better = sum(margin[d, other] > margin[d, t] for other in rivals)
                 mistake = better >= max(1, n_tasks // BEST)
             else:

@@ -24,6 +24,7 @@ SURE = 20.0  # the log likelihood ratio of all suspects at which they have chang
 SUSPECT = 3.0  # that of a class from which on it is a suspect
 AT_ONCE = 6.0  # what a mini-batch adds to it, at most: its documents may all be of one event
 ENOUGH = 32.0  # documents of a class before its mistakes are judged
+MET = 256.0  # documents since a class appeared, from which on it competes: margins of a new one mean nothing
 USUAL = 4.0  # a class that is more times as frequent as so far comes in a run, which proves nothing
 BEST = 8  # of many classes, one of the best eighth is no mistake
 FEWEST = 0.125  # the least share of mistakes: where they are rarer, a few may come together by chance
@@ -38,7 +39,7 @@ class Change:
 
     These are documents, mistakes and the log likelihood ratio of those that belong to the task, the same of
     those that do not, and how often it has changed. Of more than two exclusive classes only documents that
-    belong to it are counted.
+    belong to it are judged; in place of those that do not, all documents since it appeared are counted.
     """
 
     kind: Kind
@@ -76,7 +77,7 @@ class Change:
         if before is not None and "change" in before.statistics:
             return {"change": before.statistics["change"]}
         weight, counts = float(index + 1), posterior["change"].counts
-        known, wrong = self._mistakes(margin, labels, counts[0] >= ENOUGH * weight)
+        known, wrong = self._mistakes(margin, labels, counts[3] >= MET)
         sides = len(known)
         n, w = known.sum(axis=1).astype(np.float64), (known & wrong).sum(axis=1).astype(np.float64)
         seen, missed, ratio = counts[:6].reshape(2, 3, -1)[:sides].swapaxes(0, 1)
@@ -90,20 +91,23 @@ class Change:
         added[:6].reshape(2, 3, -1)[:sides] = np.stack(
             [weight * n, weight * w, np.where(judged, np.maximum(ratio + more, GRID) - ratio, 0.0)], axis=1
         )
+        if self.kind == "exclusive":
+            added[3] = np.count_nonzero((labels > 0.0).any(axis=1))
         return {"change": Tally(added)}
 
     def _mistakes(
-        self, margin: Floats, labels: NDArray[np.float32], established: NDArray[np.bool_]
+        self, margin: Floats, labels: NDArray[np.float32], competes: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which documents are known to have a label, (1, n, T), or not to have it, and the mistakes.
 
-        Of exclusive classes only established ones (T,) compete: the margins of a new class mean nothing yet.
+        Of exclusive classes only some (T,) compete, and documents of others are left out. If more and more
+        classes competed while they are counted, there would be more and more mistakes.
         """
         if self.kind != "exclusive":
             return np.stack([labels > 0.0, labels < 0.0]), np.stack([margin <= 0.0, margin > 0.0])
-        known = labels > 0.0
+        known = (labels > 0.0) & competes
         right = np.where(known, margin, -np.inf).max(axis=1, keepdims=True)
-        better = ((margin > right) & established).sum(axis=1, keepdims=True)
+        better = ((margin > right) & competes).sum(axis=1, keepdims=True)
         return known[None], (better >= max(1, self.n_tasks // BEST))[None]
 
     def found(self, posterior: Joint) -> NDArray[np.bool_]:
