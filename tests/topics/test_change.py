@@ -77,9 +77,10 @@ def test_it_counts_what_a_loop_over_documents_counts(kind, n_tasks):
 
 def test_suspects_have_changed_if_together_they_are_sure():
     change, counts = Change("exclusive", 4), np.ones((7, 4))
-    counts[2], counts[5] = (SUSPECT - 0.1, SUSPECT, SURE - SUSPECT - 0.1, GRID), 0.0
+    both = np.log1p(np.expm1([SUSPECT - 0.1, SUSPECT]) / 4.0).sum()
+    counts[2], counts[5] = (SUSPECT - 0.1, SUSPECT, SURE - both + np.log(4.0) - 0.1, GRID), 0.0
     assert not change.found(Joint(change=Tally(counts))).any()
-    counts[2, 2] += 0.1
+    counts[2, 2] += 0.2
     posterior = Joint(change=Tally(counts))
     assert_array_equal(change.found(posterior), [False, True, True, False])
     after = Joint(**change.begun(posterior, change.found(posterior)))
@@ -166,7 +167,7 @@ def test_words_forget_the_classes_that_have_changed_and_no_others():
     model, _ = learned(found.data[:3000], found.target[:3000], decides="words")
     state, own = model._learned.model, model.posterior_
     counts = np.array(own["change"].counts)
-    counts[2, 1] = SURE
+    counts[2, 1] = SURE + 2.0  # log 4 is 1.4
     after = state.adapted(Joint(own, change=Tally(counts)))
     weights, prior = own["words"], state.words.prior(4, 400)["words"]
     for name in ("shift", "precision"):
@@ -213,5 +214,31 @@ def test_many_classes_of_few_documents_do_not_change_by_chance():
     for index in range(120):
         labels = np.where(RNG.integers(80, size=256)[:, None] == np.arange(80), 1.0, -1.0).astype(np.float32)
         margin = labels * np.where(RNG.random(256) < 0.05, -1.0, 1.0)[:, None]  # the right class is the last
+        posterior += Joint(**change.propose(posterior, margin, labels, index))
+        assert not change.found(posterior).any()
+
+
+@pytest.mark.parametrize("size", [16, 256])
+def test_classes_that_compete_one_after_the_other_are_no_change(size):
+    """Classes become frequent enough to be judged one after the other, but compete together before that."""
+    change, rng = Change("exclusive", 20), np.random.default_rng(0)
+    posterior = Joint(**change.prior())
+    for index in range(12_000 // size):
+        right = rng.integers(20, size=size)
+        labels = np.where(right[:, None] == np.arange(20), 1.0, -1.0).astype(np.float32)
+        margin = rng.normal(size=(size, 20)) + 1.7 * labels  # three of ten are mistakes
+        posterior += Joint(**change.propose(posterior, margin, labels, index))
+        assert not change.found(posterior).any()
+
+
+@pytest.mark.parametrize("share", [0.125, 0.5])
+def test_a_hundred_steady_classes_are_not_sure_together(share):
+    """Some of them look suspicious at any time."""
+    change, rng = Change("exclusive", 100), np.random.default_rng(0)
+    posterior = Joint(**change.prior())
+    for index in range(400):
+        right = rng.integers(100, size=256)
+        labels = np.where(right[:, None] == np.arange(100), 1.0, -1.0).astype(np.float32)
+        margin = labels * np.where(rng.random(256) < share, -1.0, 1.0)[:, None]
         posterior += Joint(**change.propose(posterior, margin, labels, index))
         assert not change.found(posterior).any()

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespa.learning import Before
-from bayespa.native.elementary import log
+from bayespa.native.elementary import exp, log
 from bayespa.posteriors import Joint, Tally
 from bayespa.topics.calibration import Kind, continued
 
 Floats = NDArray[np.float64]
-SURE = 20.0  # the log likelihood ratio of all suspects at which they have changed
-SUSPECT = 3.0  # that of a class from which on it is a suspect
+SURE = 17.0  # the log likelihood ratio, of a change of any classes, at which there is one
+SUSPECT = 3.0  # that of a class, at least, if it has changed then
 AT_ONCE = 6.0  # what a mini-batch adds to it, at most: its documents may all be of one event
 ENOUGH = 32.0  # documents of a class before its mistakes are judged
 MET = 256.0  # documents since a class appeared, from which on it competes: margins of a new one mean nothing
@@ -113,9 +113,11 @@ class Change:
     def found(self, posterior: Joint) -> NDArray[np.bool_]:
         """Return which tasks have changed, (T,)."""
         counts = posterior["change"].counts
-        ratio = counts[2] + counts[5]
-        suspects: NDArray[np.bool_] = ratio >= SUSPECT
-        return suspects & bool(ratio[suspects].sum() >= SURE)
+        ratio, n = counts[2] + counts[5], float(self.n_tasks)
+        # One class is expected among those that change. Without that, many classes would be sure by chance.
+        together = np.rint(log(1.0 + (exp(ratio) - 1.0) / n) / GRID) * GRID
+        suspects: NDArray[np.bool_] = ratio >= max(SUSPECT, float(log([n])[0]))
+        return suspects & bool(together.sum() >= SURE)
 
     def begun(self, posterior: Joint, tasks: NDArray[np.bool_], *, all_anew: bool = False) -> dict[str, Any]:
         """Count that some tasks (T,) have changed, and count the mistakes of these, or of all, anew."""
