@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Call = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments
 RETRIES = 10  # of a call whose worker was lost, so that a call that always kills its worker ends
 FOLDER = "bayespa-ray-"  # how the names of the folders begin in which Ray works on this machine
-PATIENCE = 60.0  # seconds without an answer after which a call is sent again; then twice as long, and so on
+PATIENCE = 30.0  # seconds without an answer after which a call is sent again; then twice as long, and so on
 AHEAD = 2  # calls of `map` per worker that are in progress, or whose results wait
 
 
