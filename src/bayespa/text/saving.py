@@ -19,7 +19,6 @@ from bayespa.text.files import ModelFileError, short
 from bayespa.text.model import TextModel
 from bayespa.text.predictor import KINDS
 from bayespa.text.stream import StreamRun
-from bayespa.topics.calibration import Calibration
 from bayespa.topics.topic_sums import TopicSums
 
 __all__ = ["ModelFileError", "load", "save"]
@@ -179,7 +178,7 @@ def _to_estimator(state: dict[str, Any], content: _Content, kinds: Mapping[str, 
     )
     kind = kinds[state["kind"]]
     estimator = kind(**_renamed(kind, parameters, learned))
-    estimator._from_file(_completed(learned))
+    estimator._from_file(learned)
     return estimator
 
 
@@ -214,15 +213,6 @@ def _renamed(kind: Any, parameters: dict[str, Any], learned: dict[str, Any]) -> 
         expert = {name: parameters.pop(name) for name in sorted(set(parameters) - known) if name in turned}
         parameters["expert"] = {name: value for name, value in expert.items() if value is not None}
     return parameters
-
-
-def _completed(learned: dict[str, Any]) -> dict[str, Any]:
-    """Return what was learned; files of version 1 have no threshold of labels."""
-    posterior = learned.get("_posterior")
-    if "_calibration" not in learned or not learned.get("_indicator") or not isinstance(posterior, Joint):
-        return learned
-    prior = Calibration("labels").prior()["labels"]
-    return {**learned, "_posterior": Joint({"labels": prior, **posterior})}
 
 
 # Values: JSON has no arrays and fewer types, so all but the simplest are objects with a tag.

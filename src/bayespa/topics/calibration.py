@@ -295,11 +295,12 @@ class Calibration:
         return {} if grown is known else {"classes": grown}
 
     def converted(self, posterior: Joint) -> Joint:
-        """Convert a posterior to this version; earlier ones knew only temperatures."""
-        if "classes" not in posterior:
-            posterior = Joint(posterior, classes=self.prior()["classes"])
-        if self.kind == "labels" and "without" not in posterior:  # its offset came from such documents
-            posterior = Joint(posterior, without=Tally(np.ones((1, 1))))
+        """Convert a posterior to this version; the first ones knew only temperatures."""
+        later = {name: own for name, own in self.prior().items() if name != "temperature"}
+        if self.kind == "labels" and "labels" in posterior:  # they came from documents without a label, too
+            later["without"] = Tally(np.ones((1, 1)))
+        missing = {name: own for name, own in later.items() if name not in posterior}
+        posterior = Joint(posterior, **missing)
         found = posterior.get("temperature")
         if not isinstance(found, Categorical) or found.log_weights.shape != TEMPERATURES.shape:
             return posterior

@@ -61,15 +61,15 @@ class FiledEstimator(TopicEstimator):
             require_number(name, count, 0, 2**53, whole=True)
         require_number("_key", key, 0, 2**64 - 1, whole=True)
         if isinstance(losses, np.ndarray) and losses.dtype == np.float64 and losses.ndim == 1:
-            losses = losses.tolist()  # a list in files of earlier versions
-        if not isinstance(losses, list) or not all(isinstance(loss, float | int) for loss in losses):
-            raise ValueError("objective_ must be a list of numbers")
+            losses = losses.tolist()
+        elif not isinstance(losses, list) or not all(isinstance(loss, float | int) for loss in losses):
+            raise ValueError("objective_ must be a list of numbers")  # as it is in files of earlier versions
         if not isinstance(posterior, Joint):
             raise ValueError(f"_posterior is a {type(posterior).__name__}, not a Joint")
         features = Features.from_file(learned)
         meaning = self._meaning_from_file(learned)
-        learned.pop("_n_tasks", None)  # redundant, in files of version 1
-        old = learned.pop("_calibration", None) == "independent"
+        for name in ("_n_tasks", "_calibration"):  # redundant, in files of version 1
+            learned.pop(name, None)
         waiting = learned.pop("_waiting", None)
         if waiting is not None:
             waiting = Backlog.from_file(waiting, features.n, meaning)
@@ -85,8 +85,6 @@ class FiledEstimator(TopicEstimator):
                 raise ValueError("it has learned documents, but has no posterior")
             return found
         model: Model = made["model"]
-        if model.calibration is not None and old:  # saved before labels had a threshold
-            posterior = Joint({**model.calibration.prior(), **posterior})
         posterior = model.converted(posterior)
         model.require_whole(posterior, features.n)
         return replace(found, state=replace(state, posterior=posterior))
