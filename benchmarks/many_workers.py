@@ -43,7 +43,7 @@ from bayespa import TextModel, learning
 from bayespa.corpus import Document, OnlineVocabulary, sifting
 from bayespa.datasets import load_arxiv_sample
 from bayespa.text import stream
-from bayespa.text.model import ALL_WORDS
+from bayespa.text.columns import ALL_WORDS
 from bayespa.topics.calibration import Calibration
 from bayespa.topics.model import Model
 from bayespa.topics.words import Words

@@ -23,7 +23,7 @@ from bayespa import TextModel
 from bayespa import workers as workers_module
 from bayespa.corpus import Document, OnlineVocabulary, read
 from bayespa.learning import HERE
-from bayespa.text.model import ALL_WORDS
+from bayespa.text.columns import ALL_WORDS
 from bayespa.text.stream import learn_stream
 from bayespa.workers import Workers
 

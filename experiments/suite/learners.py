@@ -29,7 +29,7 @@ from bayespa import PassiveAggressiveClassifier, TextModel
 from bayespa.cli import main as program
 from bayespa.corpus import OnlineVocabulary
 from bayespa.reproduce.cells import code
-from bayespa.text.model import ALL_WORDS
+from bayespa.text.columns import ALL_WORDS
 from bayespa.text.predictor import KINDS
 from experiments.suite.corpora import NUMBERS, Integers, Task
 from experiments.suite.measures import Floats, Said

@@ -9,12 +9,13 @@ import click
 
 from bayespa.cli.options import ELSEWHERE
 from bayespa.cli.reading import Reading
-from bayespa.corpus import Document, OnlineVocabulary, shuffle
+from bayespa.corpus import Document, shuffle
 from bayespa.corpus.documents import brief
 from bayespa.corpus.look import Look
 from bayespa.corpus.order import shuffle_all
 from bayespa.corpus.sources import expand
-from bayespa.text.model import ALL_WORDS, TextModel
+from bayespa.text.columns import new_vocabulary
+from bayespa.text.model import TextModel
 from bayespa.text.predictor import KINDS
 from bayespa.topics.waiting import IN_ALL, beginning
 
@@ -51,11 +52,7 @@ def new_model(
     vocabulary, stop_words = None, "english"
     if words is not None:
         stop_words, min_count, max_words, ngrams = words
-        if parameters.get("decides") == "topics":  # which have no runs of words
-            ngrams = 1
-        chosen = {"max_words": max_words, "min_count": min_count, "ngrams": ngrams}
-        chosen["min_run_count"] = max(min_count, ALL_WORDS["min_run_count"])
-        vocabulary = OnlineVocabulary(**{**ALL_WORDS, **chosen}, n_jobs=parameters["n_jobs"])
+        vocabulary = new_vocabulary(parameters, max_words=max_words, min_count=min_count, ngrams=ngrams)
     return TextModel(
         kind,
         vectorizer=vocabulary,

@@ -1,8 +1,8 @@
-"""What the columns of a growing vocabulary are for."""
+"""The vocabulary of a new model of texts, and what its columns are for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,31 @@ import numpy as np
 from bayespa.corpus import OnlineVocabulary
 from bayespa.corpus.stop_words import topic_words
 from bayespa.estimators import NO_ROLES, Features, Roles
+
+# The default vocabulary has rare words and words of one letter, too, and pairs of words that come again.
+ALL_WORDS: dict[str, Any] = {
+    "max_words": 500_000,
+    "min_count": 1,
+    "min_length": 1,
+    "ngrams": 2,
+    "min_run_count": 2,
+    "max_runs": 20_000,
+}
+
+
+def new_vocabulary(parameters: Mapping[str, Any], **options: Any) -> OnlineVocabulary:
+    """Return the vocabulary of a new model: `ALL_WORDS`, but for options that say something else.
+
+    Examples
+    --------
+    >>> new_vocabulary({"decides": "topics"}, min_count=3).ngrams  # topics use no runs of words
+    1
+    """
+    options = {**ALL_WORDS, **options}
+    options["min_run_count"] = max(options["min_count"], options["min_run_count"])
+    if parameters.get("decides") == "topics":
+        options["ngrams"] = 1
+    return OnlineVocabulary(**options, n_jobs=parameters.get("n_jobs"))
 
 
 def roles_of(

@@ -20,7 +20,7 @@ from bayespa.corpus import (
 )
 from bayespa.corpus.documents import brief
 from bayespa.learning import HERE, Executor, Flight
-from bayespa.text.columns import roles_of
+from bayespa.text.columns import new_vocabulary, roles_of
 from bayespa.text.history import History
 from bayespa.text.predictor import (
     KINDS,
@@ -37,16 +37,6 @@ from bayespa.text.targets import as_target, encoded, plain_label, target_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-# The default vocabulary has rare words and words of one letter, too, and pairs of words that come again.
-ALL_WORDS: dict[str, Any] = {
-    "max_words": 500_000,
-    "min_count": 1,
-    "min_length": 1,
-    "ngrams": 2,
-    "min_run_count": 2,
-    "max_runs": 20_000,
-}
 
 
 @dataclass(frozen=True)
@@ -435,10 +425,7 @@ class TextModel(TextPredictor):
     def _default_vectorizer(self, texts: Sequence[Content]) -> OnlineVocabulary | BagVectorizer:
         if any(isinstance(text, Bag) for text in texts):
             return BagVectorizer()
-        options = ALL_WORDS
-        if self.parameters.get("decides") == "topics":  # which have no pairs
-            options = {**options, "ngrams": 1}
-        return OnlineVocabulary(**options, n_jobs=self.parameters.get("n_jobs"))
+        return new_vocabulary(self.parameters)
 
     # Files
 
