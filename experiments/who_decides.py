@@ -31,7 +31,7 @@ def said_by_topics(model: MedLDAClassifier, X: Any) -> NDArray[np.float64]:
 
 
 def main() -> None:
-    """Learn, and print the accuracies."""
+    """Learn, and print the accuracies as rows of a table of docs/quality.md."""
     train, test = load_arxiv_sample(subset="train"), load_arxiv_sample(subset="test")
     vectorizer = CountVectorizer(token_pattern=r"\w+").fit(train.data)
     X, X_test = vectorizer.transform(train.data), vectorizer.transform(test.data)
@@ -45,7 +45,7 @@ def main() -> None:
         "its words": together - topics,
         "topics that learn to decide alone": alone.decision_function(X_test),
     }.items():
-        print(f"{name}: {(margin.argmax(axis=1) == test.target).mean():.3f}")
+        print(f"| {name} | {(margin.argmax(axis=1) == test.target).mean():.3f} |")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,15 @@ def test_the_front_page_has_the_numbers_of_the_suite():
     assert f"in {seconds['LinearSVC']} seconds of CPU instead of {seconds['medlda']}" in said
 
 
+def test_who_decides_is_said_with_the_numbers_that_are_kept():
+    kept = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8").split("| who decides | accuracy |")[1]
+    numbers = re.findall(r"^\| .+ \| (0\.\d{3}) \|$", kept.split("\n\n")[0], flags=re.MULTILINE)
+    assert len(numbers) == 4
+    for text in ((ROOT / "README.md").read_text(encoding="utf-8"), bayespa.MedLDAClassifier.__doc__):
+        said = text[: text.index("(`python -m experiments.who_decides`)")]
+        assert re.findall(r"0\.\d{3}", said)[-4:] == numbers
+
+
 def test_licences_of_all_dependencies_are_listed():
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     lists = re.findall(r"^(?:dependencies|plot|data|serve) = (.*)", settings, flags=re.MULTILINE)
