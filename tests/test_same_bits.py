@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from tools.machines import machines
@@ -32,20 +33,30 @@ def changed(expected, found):
     return [name for name in expected | found if expected.get(name) != found.get(name)]
 
 
+@cache
+def here():
+    """Return the module of hashes, its papers, and the hashes of models in this process."""
+    spec = importlib.util.spec_from_file_location("hashes", HASHES)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    papers = module.Papers()
+    return module, papers, dict(module.of_models(papers, n_jobs=1))
+
+
 def test_bits_are_those_of_every_other_machine():
-    this, *others = machines().items()
-    expected = json.loads(run(this[1], HASHES))
-    for name, environment in others:
+    module, papers, of_models = here()
+    expected = {**of_models, **dict(module.of_program(papers, n_jobs=1)), **dict(module.of_others(papers))}
+    for name, environment in machines().items():
+        if name == "this":
+            continue
         found = json.loads(run(environment, HASHES, "--two-threads"))
         names = changed(expected, found)
         assert not names, f"not the same with {environment}, as on a {name}: {names}"
 
 
 def test_bits_are_those_of_earlier_commits():
-    spec = importlib.util.spec_from_file_location("hashes", HASHES)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found = module.kept(dict(module.of_models(module.Papers(), n_jobs=1)))
+    module, _, of_models = here()
+    found = module.kept(of_models)
     names = changed(json.loads(module.KEPT.read_text(encoding="utf-8")), found)
     assert not names, f"not the same as before: {names}; {ANEW}"
 
