@@ -54,6 +54,8 @@ def path(tmp_path, begun):
 def impatient(monkeypatch):
     """Do not wait between attempts to reach a broker that is not there."""
     monkeypatch.setattr("bayespa.sources.jetstream.PATIENCE", 0.5)
+    retries = {"reconnect_time_wait": 0.01, "max_reconnect_attempts": 10}
+    monkeypatch.setattr("bayespa.sources.jetstream.RETRIES", retries)
     if find_spec("redis"):
         monkeypatch.setattr("redis.retry.sleep", lambda seconds: None)
 

@@ -14,6 +14,7 @@ from nats.js.errors import NotFoundError
 from bayespa.sources.broker import PATIENCE, Address, BrokerSink, BrokerSource, Message
 
 T = TypeVar("T")
+RETRIES = {"connect_timeout": 5, "reconnect_time_wait": 0.5, "max_reconnect_attempts": 10}
 _AT_ONCE = 128  # messages requested together
 _PAUSE = 0.05  # seconds between requests for a message that does not exist yet
 
@@ -32,9 +33,8 @@ class JetStreamConnection:
             return
 
         self._address = address
-        patience = {"connect_timeout": 5, "reconnect_time_wait": 0.5, "max_reconnect_attempts": 10}
         try:
-            self._nats = self.wait(nats.connect(servers, error_cb=silent, **patience, **login))
+            self._nats = self.wait(nats.connect(servers, error_cb=silent, **RETRIES, **login))
         except BaseException:
             self._loop.close()
             raise
