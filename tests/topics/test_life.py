@@ -31,7 +31,7 @@ MODELS = {
     ),
     "medhdp": lambda: bayespa.MedHDPClassifier(
         batch_size=BATCH,
-        expert={"first_documents": None, "first_sweeps": 5, "min_tokens": 0.0},
+        expert={"first_documents": None, "first_sweeps": 5, "min_tokens": 0.0, "n_iterations": 2},
         random_state=0,
     ),
 }
@@ -160,6 +160,7 @@ class Life(RuleBasedStateMachine):
 def test_life(kind, monkeypatch):
     monkeypatch.setattr("bayespa.topics.waiting.IN_ALL", 120)  # so many passes over few documents
     monkeypatch.setattr("bayespa.topics.waiting.PER_TASK", 40)
+    monkeypatch.setattr("bayespa.topics.waiting.MOST_PASSES", 2)
     case = type(kind, (Life,), {"kind": kind}).TestCase
     case.settings = settings(
         max_examples=30,
@@ -171,9 +172,11 @@ def test_life(kind, monkeypatch):
     case("runTest").runTest()
 
 
-def test_two_at_once_learn_what_they_learn_alone():
+def test_two_at_once_learn_what_they_learn_alone(monkeypatch):
+    monkeypatch.setattr("bayespa.topics.waiting.MOST_PASSES", 4)
+
     def learn(seed):
-        model = bayespa.MedLDAClassifier(n_topics=4, batch_size=BATCH, n_jobs=2, random_state=seed)
+        model = MODELS["medlda"]().set_params(n_jobs=2, random_state=seed)
         model.fit(CORPUS.data, CORPUS.target)
         return model.topic_word_.tobytes(), model.coef_.tobytes(), model.predict_proba(CORPUS.data).tobytes()
 
