@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from tests.children import running
 
 import bayespa as package
-from bayespa.cli import progress
+from bayespa.cli import main, progress
 from bayespa.text.files import locked
 from bayespa.text.interrupts import Interrupted
 from bayespa.text.scores import Scores
@@ -179,6 +180,8 @@ class TestMalformed:
             "topic",
             "-o",
             tmp_path / "m",
+            "--model",
+            "linear",
             "--limit",
             300,
             "--json",
@@ -202,7 +205,7 @@ class TestMalformed:
             paper = json.loads(line)
             (folder / paper["topic"]).mkdir(parents=True, exist_ok=True)
             (folder / paper["topic"] / f"{i:03}").write_bytes(paper["body"].encode() + b" caf\xe9" * (i < 7))
-        command = ["train", folder, "-o", tmp_path / "m", "--topics", 6]
+        command = ["train", folder, "-o", tmp_path / "m", "--model", "linear"]
         first = sorted(path for path in folder.glob("*/*") if int(path.name) < 7)[0]
         found = bayespa(*command, "--shuffle", 1000, "--json")
         assert found.err.count("\n") == 1
@@ -233,7 +236,7 @@ class TestStreamsSurvive:
     def test_a_bad_label_is_left_out_and_named(self, bayespa, papers, tmp_path, label):
         good = self.lines(papers)
         bad = [*good[:400], json.dumps({"body": "some words", "topic": label}), *good[400:]]
-        command = ["--text", "body", "--label", "topic", "--shuffle", "0", "--topics", "4"]
+        command = ["--text", "body", "--label", "topic", "--shuffle", "0", "--model", "linear"]
         for name, lines in ("good", good), ("bad", bad):
             (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
             found = bayespa("train", tmp_path / f"{name}.jsonl", *command, "-o", tmp_path / name)
@@ -364,7 +367,7 @@ class TestOrder:
 
     def test_who_insists_is_told_that_the_measures_flatter(self, bayespa, papers, tmp_path):
         path = papers_csv(tmp_path / "d.csv", sorted(papers[:700], key=lambda p: p[1]))
-        options = ["--set", "first_documents=256", "--classes", ",".join({label for _, label in papers})]
+        options = ["--model", "linear", "--classes", ",".join({label for _, label in papers})]
         command = ["-o", tmp_path / "m", *options, "--batch-size", 32, "--json"]
         kept = bayespa("train", path, *command, "--shuffle", 0)
         piped = bayespa("train", "-", "--format", "csv", *command, input=path.read_bytes())
@@ -377,15 +380,15 @@ class TestOrder:
         """Even where labels come in runs; without the column they are mixed."""
         run = sorted(papers[:400], key=lambda p: p[1])
         dated = papers_csv(tmp_path / "dated.csv", run, created=lambda i: f"2012-{1 + i // 40:02}-01")
-        learned = bayespa("train", dated, "-o", tmp_path / "m", "--topics", 4)
+        learned = bayespa("train", dated, "-o", tmp_path / "m", "--model", "linear")
         assert "documents are in order of time, by 'created'; keeping it" in learned.err
         assert package.load(tmp_path / "m").run["started"]["mix"] == {"buffer": 0}
         undated = papers_csv(tmp_path / "undated.csv", run)
-        bayespa("train", undated, "-o", tmp_path / "m", "--topics", 4)
+        bayespa("train", undated, "-o", tmp_path / "m", "--model", "linear")
         assert package.load(tmp_path / "m").run["started"]["mix"] == {"all": 400}
 
     def test_a_mixed_file_keeps_its_order(self, bayespa, files, tmp_path):
-        command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--topics", 4]
+        command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--model", "linear"]
         bayespa(*command, "-o", tmp_path / "a")
         bayespa(*command, "-o", tmp_path / "b", "--shuffle", 0)
         a, b = (package.load(tmp_path / name) for name in "ab")
@@ -433,14 +436,15 @@ class TestLabelsOfTables:
         assert found["R2"] > 0.3
         assert 0.0 < found["within 2 deviations"] <= 1.0
         assert found["documents"] == len(papers) - 700
-        learned = bayespa("train", path, "-o", tmp_path / "m", "--limit", 700, "--target", "class")
+        command = ["train", path, "-o", tmp_path / "m", "--limit", 700, "--target", "class"]
+        learned = bayespa(*command, "--model", "linear")
         assert learned.err == ""
         assert package.load(tmp_path / "m").class_names == ["0", "0.5", "1", "1.5"]
 
     def test_numbers_are_printed_in_six_digits_with_their_deviation(self, bayespa, papers, tmp_path):
         names = sorted({label for _, label in papers})
         path = papers_csv(tmp_path / "d.csv", papers, lambda i, label: 1e6 + names.index(label) + 0.5)
-        bayespa("train", path, "-o", tmp_path / "m", "--limit", 700)
+        bayespa("train", path, "-o", tmp_path / "m", "--limit", 300)
         line = bayespa("predict", tmp_path / "m", path, "--limit", 1).out.rstrip("\n").split("\t")
         assert (line[0], line[1], len(line)) == (f"{path}:2", "1e+06", 3)
         (row,) = bayespa("predict", tmp_path / "m", path, "--limit", 1, "--json").out.splitlines()
@@ -454,32 +458,33 @@ class TestLabelsOfTables:
 
     def test_fractions_among_names_are_names(self, bayespa, papers, tmp_path):
         path = papers_csv(tmp_path / "d.csv", papers[:300], lambda i, label: "1.50" if i % 3 == 0 else label)
-        learned = bayespa("train", path, "-o", tmp_path / "m")
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--model", "linear")
         assert "are fractions and other texts; learning them as classes (--target number" in learned.err
         assert "1.50" in package.load(tmp_path / "m").class_names
 
     def test_years_are_not_silently_classes(self, bayespa, papers, tmp_path):
         names = sorted({label for _, label in papers})
         path = papers_csv(tmp_path / "d.csv", papers[:300], lambda i, label: 1990 + names.index(label))
-        learned = bayespa("train", path, "-o", tmp_path / "m", "--json")
+        command = ["train", path, "-o", tmp_path / "m", "--model", "linear", "--json"]
+        learned = bayespa(*command)
         assert learned.json["classes"] == 4
         assert (
             "(--label label) are 4 whole numbers from 1990 to 1993; learning them as classes" in learned.err
         )
         assert "--target number learns them as numbers" in learned.err
-        learned = bayespa("train", path, "-o", tmp_path / "m", "--json", "--target", "number")
+        learned = bayespa(*command, "--target", "number")
         assert (learned.err, "classes" in learned.json) == ("", False)
 
     def test_several_in_one(self, bayespa, papers, tmp_path):
         path = papers_csv(tmp_path / "d.csv", papers[:300], lambda i, label: f"{label};{'xyz'[i % 3]}")
-        learned = bayespa("train", path, "-o", tmp_path / "m")
-        assert "learning each as one label (--separator ';' splits them)" in learned.err
-        assert bayespa("train", path, "-o", tmp_path / "m", "--separator", ";").err == ""
+        command = ["train", path, "-o", tmp_path / "m", "--model", "linear"]
+        assert "learning each as one label (--separator ';' splits them)" in bayespa(*command).err
+        assert bayespa(*command, "--separator", ";").err == ""
 
     def test_labels_that_hardly_repeat_are_told(self, bayespa, papers, tmp_path):
         """They may be ids, or texts."""
         path = papers_csv(tmp_path / "d.csv", papers[:60], lambda i, label: f"paper {i}")
-        command = ["train", path, "-o", tmp_path / "m", "--topics", 2, "--set", "first_sweeps=1"]
+        command = ["train", path, "-o", tmp_path / "m", "--model", "linear"]
         learned = bayespa(*command)
         said = "labels (--label label) hardly repeat: 60 different ones for 60 documents; learning each as a"
         assert said in learned.err
@@ -487,13 +492,14 @@ class TestLabelsOfTables:
 
     def test_decimal_commas_are_told(self, bayespa, papers, tmp_path):
         path = papers_csv(tmp_path / "d.csv", papers[:60], lambda i, label: "2" if i % 3 else f"0,{i % 4}")
-        learned = bayespa("train", path, "-o", tmp_path / "m", "--topics", 2)
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--model", "linear")
         assert "labels such as '0,0' look like numbers with a decimal comma" in learned.err
         assert "--separator" not in learned.err
 
     def test_empty_texts_are_counted(self, bayespa, papers, tmp_path):
         rows = [("" if i % 10 == 0 else text, label) for i, (text, label) in enumerate(papers[:300])]
-        learned = bayespa("train", papers_csv(tmp_path / "d.csv", rows), "-o", tmp_path / "m")
+        path = papers_csv(tmp_path / "d.csv", rows)
+        learned = bayespa("train", path, "-o", tmp_path / "m", "--model", "linear")
         assert "30 documents have an empty text (--text text)" in learned.err
 
 
@@ -542,6 +548,7 @@ def test_class_weights(bayespa, files, model, papers):
 
 def test_stop_words_decide_and_make_no_topics(bayespa, files, tmp_path):
     command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "--topics", 4]
+    command += ["--limit", 300]
     for words in "english", "none":
         bayespa(*command, "-o", tmp_path / words, "--stop-words", words)
     english, none = (package.load(tmp_path / words) for words in ("english", "none"))
@@ -667,12 +674,14 @@ def crash_command(files, path, *more):
 MANY = "from bayespa.cli import start; start.MOST_CLASSES = -1"  # takes the documents for a part of many
 
 
-@pytest.fixture
-def whole(bayespa, files, tmp_path_factory, monkeypatch):
+@pytest.fixture(scope="module")
+def whole(files, tmp_path_factory):
     """Bytes of the model of a run that nothing interrupts."""
-    monkeypatch.setattr("bayespa.cli.start.MOST_CLASSES", -1)
     path = tmp_path_factory.mktemp("whole") / "m"
-    bayespa(*crash_command(files, path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bayespa.cli.start.MOST_CLASSES", -1)
+        found = CliRunner().invoke(main, [str(a) for a in crash_command(files, path)])
+    assert found.exit_code == 0, found.output
     return path.read_bytes()
 
 
@@ -696,7 +705,8 @@ class TestCrashes:
         assert os.listdir(tmp_path) == ["m"]
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-    def test_interrupted_it_saves_and_resumes(self, bayespa, files, whole, tmp_path, number):
+    def test_interrupted_it_saves_and_resumes(self, bayespa, files, whole, tmp_path, number, monkeypatch):
+        monkeypatch.setattr("bayespa.cli.start.MOST_CLASSES", -1)
         path, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
         with running(*crash_command(files, path), before=MANY) as process:
             while process.is_alive() and not checkpoint.exists():
@@ -883,6 +893,7 @@ class TestProgress:
         totals = []
         monkeypatch.setattr(progress.Line, "show", lambda line, run: totals.append(line._total))
         command = ["train", files / "train.jsonl", "--text", "body", "--label", "topic", "-o", tmp_path / "m"]
+        command += ["--model", "linear"]
         bayespa(*command, "--limit", 300)
         bayespa(*command, "--skip", 400, "--limit", 5000)
         assert totals[0] == 300
