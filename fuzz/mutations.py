@@ -339,6 +339,8 @@ def run(first: int, last: int, given: list[Path]) -> None:
         for original in given:  # all that is imported late, and room that is not given back
             path.write_bytes(original.read_bytes())
             assert outcome(path) == "loaded and used", original
+        gc.collect()
+        gc.freeze()  # so that what is collected for each mutation is its own
         for number in range(first, last):
             print(json.dumps({"number": number}), flush=True)
             path.write_bytes(mutation(number, given))
