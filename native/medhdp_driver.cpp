@@ -17,7 +17,8 @@ struct Tokens {
   std::vector<int64_t> starts;   // (n_docs + 1)
   std::vector<int32_t> words;    // (n_tokens + 8), rows of the shard
   std::vector<uint32_t> topics;  // (n_tokens), slots
-  std::vector<int64_t> word_starts, by_word;  // tokens of word w: by_word[word_starts[w], word_starts[w + 1])
+  std::vector<int64_t> word_starts;
+  std::vector<int32_t> by_word;  // tokens of word w: by_word[word_starts[w], word_starts[w + 1])
   std::vector<std::vector<int32_t>> shard_words;  // of each shard, the words of its rows
 
   Tokens(const MedldaDocuments& documents, int64_t n_words) {
@@ -38,7 +39,8 @@ struct Tokens {
     shard_words.resize((n_docs + kShardDocuments - 1) / kShardDocuments);
     std::vector<int64_t> next(word_starts);
     std::vector<int32_t> row_of(n_words), shard_of(n_words, -1);
-    for (int64_t d = 0, token = 0; d < n_docs; ++d) {
+    int32_t token = 0;
+    for (int64_t d = 0; d < n_docs; ++d) {
       const int32_t shard = static_cast<int32_t>(d / kShardDocuments);
       for (int64_t i = documents.indptr[d]; i < documents.indptr[d + 1]; ++i) {
         const int32_t word = documents.words[i];
@@ -205,21 +207,33 @@ class Round {
   }
 
  private:
-  // The mini-batch's counts C of [HDP-1].
+  // The rows that a sweep begins with: Delta plus the mini-batch's counts C of [HDP-1].
   void count_words() {
-    counts_.resize(in_.labels.n_words * n_slots_);
+    const size_t width = capacity();
+    const float eta = static_cast<float>(in_.eta);
+    rows_.resize(in_.labels.n_words * width);
     parallel_ranges(in_.labels.n_words, in_.labels.n_threads, [&](int64_t begin, int64_t end) {
-      std::fill(counts_.begin() + begin * n_slots_, counts_.begin() + end * n_slots_, 0);
-      count_tokens(begin, end, counts_.data());
+      std::vector<int32_t> counts(n_slots_);
+      for (int64_t word = begin; word < end; ++word) {
+        std::fill(counts.begin(), counts.end(), 0);
+        count_tokens(word, counts.data());
+        float* row = rows_.data() + word * width;
+        const float* prior = in_.dirichlet + word * n_old_;
+        for (int k = 0; k < n_old_; ++k) row[k] = prior[k] + static_cast<float>(counts[k]);
+        for (int k = n_old_; k < n_slots_; ++k) row[k] = eta + static_cast<float>(counts[k]);
+        for (size_t k = n_slots_; k < width; ++k) row[k] = eta;
+      }
     });
   }
 
-  void count_tokens(int64_t begin, int64_t end, int32_t* counts) const {
-    for (int64_t word = begin; word < end; ++word)
-      for (int64_t i = tokens_.word_starts[word]; i < tokens_.word_starts[word + 1]; ++i) {
-        const uint32_t k = tokens_.topics[tokens_.by_word[i]];
-        if (k != kNoTopic) ++counts[word * n_slots_ + k];
-      }
+  // Slots of a shard at the beginning of a sweep.
+  size_t capacity() const { return whole_lanes(n_slots_ + 8); }
+
+  void count_tokens(int64_t word, int32_t* counts) const {
+    for (int64_t i = tokens_.word_starts[word]; i < tokens_.word_starts[word + 1]; ++i) {
+      const uint32_t k = tokens_.topics[tokens_.by_word[i]];
+      if (k != kNoTopic) ++counts[k];
+    }
   }
 
   void sample(const MedhdpSweep& sweep, int begin, int end) {
@@ -227,16 +241,19 @@ class Round {
     int64_t longest = 0;
     for (int64_t d = 0; d < n_docs_; ++d) longest = std::max(longest, tokens_.starts[d + 1] - tokens_.starts[d]);
     std::atomic<int> next{begin};
-    const int n_workers = std::min(in_.labels.n_threads, (end - begin + 1) / 2);
+    // Two shards in turns take little more time than one, and four less than two times two.
+    const int share = (end - begin) / in_.labels.n_threads, together = share >= kShardsTogether ? kShardsTogether : 2;
+    const int n_workers = std::min(in_.labels.n_threads, (end - begin + together - 1) / together);
     parallel_for(n_workers, n_workers, [&](int) {
-      ChainMemory chains[2] = {{layout_.model, longest}, {layout_.model, longest}};
-      ShardMemory memories[2];
+      std::vector<ChainMemory> chains;
+      for (int c = 0; c < together; ++c) chains.emplace_back(layout_.model, longest);
+      ShardMemory memories[kShardsTogether];
       for (ShardMemory& one : memories)
         one.set_prior(static_cast<float>(in_.eta), static_cast<float>(in_.eta_total));
-      for (int s; (s = next.fetch_add(2)) < end;) {
-        const int n = std::min(2, end - s);
-        MedhdpShard* shards[2];
-        MedldaChain* own[2];
+      for (int s; (s = next.fetch_add(together)) < end;) {
+        const int n = std::min(together, end - s);
+        MedhdpShard* shards[kShardsTogether];
+        MedldaChain* own[kShardsTogether];
         for (int c = 0; c < n; ++c) {
           prepare(s + c, memories[c]);
           shards[c] = &memories[c].shard;
@@ -254,13 +271,13 @@ class Round {
   // The shard's own copy of the topics.
   void prepare(int s, ShardMemory& memory) const {
     const std::vector<int32_t>& words = tokens_.shard_words[s];
-    const int capacity = static_cast<int>(whole_lanes(n_slots_ + 8));
-    const float eta = static_cast<float>(in_.eta);
+    const int capacity = static_cast<int>(this->capacity());
     memory.reserve(capacity, words.size());
     MedhdpShard& shard = memory.shard;
     shard.begin = s * kShardDocuments;
     shard.end = std::min(n_docs_, shard.begin + kShardDocuments);
-    shard.width = static_cast<int>(whole_lanes(n_slots_ + 1));
+    const bool closed = n_slots_ == n_old_ && rest_ == 0.;  // no mass is left for new topics, and none comes back
+    shard.width = static_cast<int>(whole_lanes(n_slots_ + !closed));
     shard.fresh = static_cast<uint32_t>(n_slots_);
     shard.rest = in_.concentration * rest_;
     for (int k = 0; k < capacity; ++k) {
@@ -271,13 +288,13 @@ class Round {
       shard.inverse[k] = 1.f / shard.total[k];
     }
     shard.alpha[shard.fresh] = static_cast<float>(shard.rest);
+    const float* rows = rows_.data();
     for (size_t r = 0; r < words.size(); ++r) {
-      float* row = shard.rows + r * capacity;
-      const float* prior = in_.dirichlet + static_cast<int64_t>(words[r]) * n_old_;
-      const int32_t* counts = counts_.data() + static_cast<int64_t>(words[r]) * n_slots_;
-      for (int k = 0; k < n_old_; ++k) row[k] = prior[k] + static_cast<float>(counts[k]);
-      for (int k = n_old_; k < n_slots_; ++k) row[k] = eta + static_cast<float>(counts[k]);
-      for (int k = n_slots_; k < capacity; ++k) row[k] = eta;
+      if (r + 8 < words.size()) {
+        const float* soon = rows + static_cast<int64_t>(words[r + 8]) * capacity;
+        for (int k = 0; k < capacity; k += 16) __builtin_prefetch(soon + k);
+      }
+      std::copy_n(rows + static_cast<int64_t>(words[r]) * capacity, capacity, shard.rows + r * capacity);
     }
   }
 
@@ -336,7 +353,10 @@ class Round {
     if (p == 1 || result_.phases[1].n_kept == 0) {
       for (size_t k = 0; k < K; ++k) result_.tables[k] += tables_[k];
       parallel_ranges(in_.labels.n_words, in_.labels.n_threads,
-                      [&](int64_t begin, int64_t end) { count_tokens(begin, end, result_.topic_word.data()); });
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t word = begin; word < end; ++word)
+                          count_tokens(word, result_.topic_word.data() + word * K);
+                      });
     }
     MedhdpPhase& phase = result_.phases[p];
     MedldaStep wide = step_.labels;
@@ -407,7 +427,7 @@ class Round {
   std::vector<int32_t> n_tokens_;  // (n_slots)
   std::vector<int64_t> tables_;    // (n_slots)
   std::vector<bool> recorded_;     // (n_slots): has statistics, so that no other topic may take the slot
-  std::vector<int32_t> counts_;    // (n_words, n_slots)
+  Floats rows_;                    // (n_words, capacity), Delta plus the mini-batch's counts
   std::vector<Outcome> outcomes_;  // of the shards
   std::vector<double> counted_[2];  // (n_docs, n_topics), by phase: tokens of a topic, summed over kept sweeps
   Floats own_variance_, proposal_;

@@ -11,6 +11,8 @@
 
 namespace bayespa {
 
+constexpr int kShardsTogether = 4;  // that take turns: a token waits for the one before it in its shard
+
 // Consecutive documents and their view of the topics during one sweep.
 struct MedhdpShard {
   int64_t begin, end;   // documents
@@ -60,7 +62,7 @@ struct MedhdpSticks {
 };
 
 struct MedhdpKernels {
-  // Of n shards, one or two, each with a chain to work in; `begin` goes to the end.
+  // Of n shards, up to kShardsTogether, each with a chain to work in; `begin` goes to the end.
   void (*sweep)(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards,
                 MedldaChain* const* chains, int n);
   void (*sticks)(MedhdpSticks& sticks);

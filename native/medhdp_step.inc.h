@@ -237,34 +237,43 @@ void walk(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, 
   }
 }
 
-// A token waits for the one before it in its shard, so two shards take turns: from tokens at[0] and at[1] of their
-// documents until one of these ends, or a new topic needs more rows.
-template <int Rows>
-void walk_both(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains,
-               int* at) {
+// A shard and the chain it works in, at token `at` of its document.
+struct Place {
+  MedhdpShard* shard;
+  MedldaChain* chain;
+  int at;
+};
+
+// A token waits for the one before it in its shard, so shards take turns, until a document ends or a new topic needs
+// more rows.
+template <int Rows, int... C>
+void take_turns(const MedhdpStep& step, const MedhdpSweep& sweep, Place* places) {
   using Free = HdpWalk<false, NoLabel, Rows>;
+  constexpr int N = sizeof...(C);
   const MedldaModel& model = step.labels.model;
-  Free a(step, sweep, *shards[0], *chains[0], {model, *chains[0]}), b(step, sweep, *shards[1], *chains[1], {model, *chains[1]});
-  int i = at[0], l = at[1];
-  for (; i < a.length() && l < b.length() && !a.has_grown() && !b.has_grown(); ++i, ++l) {
-    const Lanes of_a = a.weigh(i), of_b = b.weigh(l);
-    const uint32_t j = a.choose(i, of_a), k = b.choose(l, of_b);
-    a.put(i, j);
-    b.put(l, k);
+  Free walks[] = {Free(step, sweep, *places[C].shard, *places[C].chain, {model, *places[C].chain})...};
+  int at[] = {places[C].at...};
+  while (((at[C] < walks[C].length() && !walks[C].has_grown()) && ...)) {
+    Lanes sums[N];
+    uint32_t topics[N];
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) sums[c] = walks[c].weigh(at[c]);
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) topics[c] = walks[c].choose(at[c], sums[c]);
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) walks[c].put(at[c]++, topics[c]);
   }
-  at[0] = i;
-  at[1] = l;
+  ((places[C].at = at[C]), ...);
 }
 
-template <int Rows = 1>
-void walk_both_rows(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards,
-                    MedldaChain* const* chains, int* at) {
+template <int Rows, int... C>
+void take_turns_rows(const MedhdpStep& step, const MedhdpSweep& sweep, Place* places) {
   if constexpr (Rows > kFewRows) {
-    walk_both<kAny>(step, sweep, shards, chains, at);
-  } else if (shards[0]->width == Rows * kLanes && shards[1]->width == Rows * kLanes) {
-    walk_both<Rows>(step, sweep, shards, chains, at);
+    take_turns<kAny, C...>(step, sweep, places);
+  } else if (((places[C].shard->width == Rows * kLanes) && ...)) {
+    take_turns<Rows, C...>(step, sweep, places);
   } else {
-    walk_both_rows<Rows + 1>(step, sweep, shards, chains, at);
+    take_turns_rows<Rows + 1, C...>(step, sweep, places);
   }
 }
 
@@ -311,23 +320,32 @@ void end(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard& shard, c
 
 void medhdp_sweep(const MedhdpStep& step, const MedhdpSweep& sweep, MedhdpShard* const* shards, MedldaChain* const* chains,
                   int n) {
-  int at[2] = {0, 0};
-  bool has[2] = {false, false};
-  for (int c = 0; c < n; ++c) has[c] = start(step, sweep, *shards[c], *chains[c]);
-  while (sweep.phase == 0 && !sweep.first && has[0] && has[1]) {
-    walk_both_rows(step, sweep, shards, chains, at);
-    for (int c = 0; c < 2; ++c) {
-      if (at[c] < chains[c]->n) continue;
-      end(step, sweep, *shards[c], *chains[c]);
-      has[c] = start(step, sweep, *shards[c], *chains[c]);
-      at[c] = 0;
+  Place places[kShardsTogether];
+  int left = 0;
+  for (int c = 0; c < n; ++c) {
+    if (start(step, sweep, *shards[c], *chains[c])) places[left++] = {shards[c], chains[c], 0};
+  }
+  while (left > 0) {
+    const bool in_turns = sweep.phase == 0 && !sweep.first;
+    int walked = 1;
+    if (in_turns && left == kShardsTogether) {
+      take_turns_rows<1, 0, 1, 2, 3>(step, sweep, places);
+      walked = kShardsTogether;
+    } else if (in_turns && left > 1) {
+      take_turns_rows<1, 0, 1>(step, sweep, places);
+      walked = 2;
+    } else {
+      walk(step, sweep, *places[0].shard, *places[0].chain, places[0].at);
+      places[0].at = places[0].chain->n;
+    }
+    for (int c = walked - 1; c >= 0; --c) {
+      Place& place = places[c];
+      if (place.at < place.chain->n) continue;
+      end(step, sweep, *place.shard, *place.chain);
+      place.at = 0;
+      if (!start(step, sweep, *place.shard, *place.chain)) place = places[--left];
     }
   }
-  for (int c = 0; c < n; ++c)
-    for (; has[c]; has[c] = start(step, sweep, *shards[c], *chains[c]), at[c] = 0) {
-      walk(step, sweep, *shards[c], *chains[c], at[c]);
-      end(step, sweep, *shards[c], *chains[c]);
-    }
 }
 
 // [HDP-4]

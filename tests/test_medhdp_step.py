@@ -93,6 +93,17 @@ def test_twin_has_the_same_bits_over_several_shards():
     assert_same(result, reference.step(*data, schedule))
 
 
+def test_twin_has_the_same_bits_where_no_topic_can_be_born(isa):
+    """The last stick leaves nothing, as in the initialisation of MedLDA; eight topics fill a row."""
+    documents, topics, tasks = problem(reference.SHARD * 4 + 10, 8, 0, mean_length=1.5)
+    topics = replace(topics, v=np.append(topics.v[:-1], 1e-300))
+    start = np.random.default_rng(1).integers(0, 8, int(documents.counts.sum())).astype(np.uint32)
+    schedule = Schedule(3, 2, 0, 0, seed=3)
+    result = step(documents, topics, tasks, schedule, start=start, n_threads=2)
+    assert result.topic_word.shape[1] == 8
+    assert_same(result, reference.step(documents, topics, tasks, schedule, start=start))
+
+
 @pytest.mark.parametrize("n_docs", [14, 300])
 def test_twin_goes_on_with_the_same_bits(n_docs):
     """A chain that starts where another has ended, without a free sweep."""
