@@ -42,7 +42,7 @@ void decide(const nb::object& rows, In<double, 2> weights, Out<double, 2> out, i
           "weights must be (columns + 1, tasks), out (rows, tasks)");
   const LinearKernels& k = kernels().linear;
   over_blocks(x.rows.n, n_threads,
-              [&](int64_t first, int64_t last) { k.decide(x.rows, weights.data(), n_tasks, first, last, out.data()); });
+              [&](int64_t first, int64_t last) { k.decide(x.rows, weights.data(), n_tasks, n_tasks, first, last, out.data()); });
 }
 
 void aggressive(const nb::object& rows, const nb::object& targets, In<int64_t, 1> order, double aggressiveness,
@@ -96,7 +96,7 @@ void gibbs_diagonal(const nb::object& rows, const nb::object& targets, double co
   require(static_cast<int64_t>(objective.shape(0)) == n_tasks, "objective must be (tasks,)");
   const LinearKernels& k = kernels().linear;
   over_tasks(n_tasks, n_threads, 4 * static_cast<size_t>(n_tasks), [&](TaskRange range, double* work) {
-    k.gibbs_diagonal(x.rows, y.targets, cost, tilt, range, mean.data(), variance.data(), objective.data(), work);
+    k.gibbs_diagonal(x.rows, y.targets, cost, tilt, range, n_tasks, mean.data(), variance.data(), objective.data(), work);
   });
 }
 

@@ -158,8 +158,8 @@ constexpr double kWhole = 3. * kLargest;        // adding it rounds a number bel
 
 // Rows are all over the memory: those that come soon are fetched.
 inline double* row_of(double* a, int64_t k, const int64_t* rows, int64_t i, int64_t n) {
-  if (i + 8 < n) {
-    for (int64_t j = 0; j < k; j += 8) __builtin_prefetch(a + rows[i + 8] * k + j, 1);
+  if (i + 24 < n) {
+    for (int64_t j = 0; j < k; j += 8) __builtin_prefetch(a + rows[i + 24] * k + j, 1);
   }
   return a + rows[i] * k;
 }

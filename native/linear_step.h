@@ -34,8 +34,9 @@ struct TaskRange {
 enum class TiltMethod { moments, mean_field, squared };
 
 struct LinearKernels {
-  // out[i, t] = sum_j x_ij weights[j, t] for the rows [first, last).
-  void (*decide)(const Rows& rows, const double* weights, int64_t n_tasks, int64_t first, int64_t last, double* out);
+  // out[i, t] = sum_j x_ij weights[j, t] for the rows [first, last); a row of weights begins `stride` after the last.
+  void (*decide)(const Rows& rows, const double* weights, int64_t stride, int64_t n_tasks, int64_t first, int64_t last,
+                 double* out);
 
   // [PA-1] [PA-2]: visits the rows in `order`; each takes the dual step that solves its own problem, in a space where
   // every weight has the prior variance `variance`. `dual` (n, T) holds the signed duals and is updated, or is null for
@@ -47,10 +48,10 @@ struct LinearKernels {
                      bool squared, double variance, TaskRange tasks, double* weights, double* dual, double* drift,
                      int64_t seen, double* loss, double* change, double* work);
 
-  // [PA-3] [PA-4] with diagonal covariance: updates mean and variance, both (D + 1, T), row by row. `cost` is c. Adds
-  // the -log normalisers to objective (T,). work: 4 T.
+  // [PA-3] [PA-4] with diagonal covariance: updates mean and variance, both (D + 1, T), whose rows begin `stride` after
+  // the last, row by row. `cost` is c. Adds the -log normalisers to objective (T,). work: 4 T.
   void (*gibbs_diagonal)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                         double* mean, double* variance, double* objective, double* work);
+                         int64_t stride, double* mean, double* variance, double* objective, double* work);
   // The same with covariance variance[t] I; updates mean (D + 1, T) and variance (T,).
   void (*gibbs_isotropic)(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
                           double* mean, double* variance, double* objective, double* work);

@@ -48,18 +48,18 @@ BAYESPA_INLINE void for_tasks(TaskRange tasks, Use&& use) {
 
 // Calls use(x, place) for the features of row i, the bias last, whose tasks lie from `place` on.
 template <class Use>
-BAYESPA_INLINE void for_features(const Rows& rows, int64_t i, int64_t n_tasks, Use&& use) {
-  for (int64_t j = rows.indptr[i]; j < rows.indptr[i + 1]; ++j) use(rows.values[j], rows.indices[j] * n_tasks);
-  use(rows.bias, rows.n_columns * n_tasks);
+BAYESPA_INLINE void for_features(const Rows& rows, int64_t i, int64_t stride, Use&& use) {
+  for (int64_t j = rows.indptr[i]; j < rows.indptr[i + 1]; ++j) use(rows.values[j], rows.indices[j] * stride);
+  use(rows.bias, rows.n_columns * stride);
 }
 
 // out[t] = sum_j x_ij weights[j, t]
-inline void project(const Rows& rows, int64_t i, const double* weights, int64_t n_tasks, TaskRange tasks, double* out) {
+inline void project(const Rows& rows, int64_t i, const double* weights, int64_t stride, TaskRange tasks, double* out) {
   for_tasks(tasks, [&](auto width, int64_t t) {
     using Width = decltype(width);
-    typename Width::Values sum = rows.bias * load<Width>(weights + rows.n_columns * n_tasks + t);
+    typename Width::Values sum = rows.bias * load<Width>(weights + rows.n_columns * stride + t);
     for (int64_t j = rows.indptr[i]; j < rows.indptr[i + 1]; ++j) {
-      sum += rows.values[j] * load<Width>(weights + rows.indices[j] * n_tasks + t);
+      sum += rows.values[j] * load<Width>(weights + rows.indices[j] * stride + t);
     }
     store(sum, out + t);
   });
@@ -92,8 +92,9 @@ inline Wish wish(const Targets& targets, int64_t i, int64_t t) {
   return {targets.labels[i] == t ? 1. : -1., targets.margin, kInfinity, targets.cost[i]};
 }
 
-void decide(const Rows& rows, const double* weights, int64_t n_tasks, int64_t first, int64_t last, double* out) {
-  for (int64_t i = first; i < last; ++i) project(rows, i, weights, n_tasks, {0, n_tasks}, out + i * n_tasks);
+void decide(const Rows& rows, const double* weights, int64_t stride, int64_t n_tasks, int64_t first, int64_t last,
+            double* out) {
+  for (int64_t i = first; i < last; ++i) project(rows, i, weights, stride, {0, n_tasks}, out + i * n_tasks);
 }
 
 void aggressive(const Rows& rows, const Targets& targets, const int64_t* order, double aggressiveness, bool squared,
@@ -151,14 +152,14 @@ inline Tilt tilt_wish(const Wish& w, double f, double s, double cost, TiltMethod
 }
 
 void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltMethod method, TaskRange tasks,
-                    double* mean, double* variance, double* objective, double* work) {
+                    int64_t stride, double* mean, double* variance, double* objective, double* work) {
   const int64_t n_tasks = targets.n_tasks;
   double *f = work, *s = work + n_tasks, *gain = work + 2 * n_tasks, *shrink = work + 3 * n_tasks;
   for (int64_t i = 0; i < rows.n; ++i) {
     for_tasks(tasks, [&](auto width, int64_t t) {
       using Width = decltype(width);
       typename Width::Values margin = {}, spread = {};
-      for_features(rows, i, n_tasks, [&](double x, int64_t place) {
+      for_features(rows, i, stride, [&](double x, int64_t place) {
         margin += x * load<Width>(mean + place + t);
         spread += x * x * load<Width>(variance + place + t);
       });
@@ -177,7 +178,7 @@ void gibbs_diagonal(const Rows& rows, const Targets& targets, double cost, TiltM
       bool moved = false;
       for (int64_t k = t; k < t + Width::size; ++k) moved |= gain[k] != 0 || shrink[k] != 0;
       if (!moved) return;
-      for_features(rows, i, n_tasks, [&](double x, int64_t place) {
+      for_features(rows, i, stride, [&](double x, int64_t place) {
         double *m = mean + place + t, *v = variance + place + t;
         const typename Width::Values before = load<Width>(v), pull = before * x;
         store(load<Width>(m) + pull * own_gain, m);       // [PA-3] mu'

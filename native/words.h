@@ -14,12 +14,12 @@ struct WordDocuments {
   double run_value;  // of a run, where a word has 1
 };
 
-// Rows of a table (W, T) of all words: row i is row places[i] of the table, less row i of `taught`, if there is any.
+// Rows of the tables (W, T) of natural parameters of all words: row i is row places[i], less row i of what was taught.
 struct WordRows {
   const int64_t* places;
   int64_t n_tasks;
-  const double* table;
-  const double* taught;
+  const double *shift, *precision;
+  const double *taught_shift, *taught_precision;  // (n, T), or null
 };
 
 struct WordsKernels {
@@ -27,13 +27,11 @@ struct WordsKernels {
   void (*rarity)(const double* seen, int64_t n, double* out);
   // The values of the entries of documents [first, last): words have length 1 together, runs at most.
   void (*features)(const WordDocuments& documents, const double* rarity, int64_t first, int64_t last, double* values);
-  // out becomes the rows [first, last), or what they lack of it.
-  void (*take)(const WordRows& rows, int64_t first, int64_t last, double* out);
-  void (*take_from)(const WordRows& rows, int64_t first, int64_t last, double* out);
-  // Natural parameters become moments: the precision a variance, the shift a mean.
-  void (*moments)(int64_t n, double* shift, double* precision);
-  // And back, rounded to multiples of `grid`, a power of two.
-  void (*natural)(int64_t n, double grid, double* mean, double* variance);
+  // The moments of the rows [first, last); a row of moments begins `stride` after the last.
+  void (*moments)(const WordRows& rows, int64_t first, int64_t last, int64_t stride, double* mean, double* variance);
+  // And back, rounded to multiples of `grid`, a power of two: what the moments have more than the rows, (n, T).
+  void (*natural)(const WordRows& rows, int64_t first, int64_t last, int64_t stride, const double* mean,
+                  const double* variance, double grid, double* shift, double* precision);
 };
 
 }  // namespace bayespa

@@ -26,50 +26,71 @@ void word_features(const WordDocuments& documents, const double* rarity, int64_t
   }
 }
 
-// Calls use(own, row) for the entries of the rows [first, last), which are all over the memory: those that come soon
-// are fetched.
+// Calls use(i, shift, precision) for the rows [first, last), which are all over the memory: those that come soon are
+// fetched.
 template <class Use>
-inline void for_entries(const WordRows& rows, int64_t first, int64_t last, Use&& use) {
+inline void for_rows(const WordRows& rows, int64_t first, int64_t last, Use&& use) {
   const int64_t n_tasks = rows.n_tasks;
   for (int64_t i = first; i < last; ++i) {
-    if (i + 8 < last) {
-      for (int64_t t = 0; t < n_tasks; t += 8) __builtin_prefetch(rows.table + rows.places[i + 8] * n_tasks + t);
+    if (i + 24 < last) {
+      const int64_t soon = rows.places[i + 24] * n_tasks;
+      for (int64_t t = 0; t < n_tasks; t += 8) {
+        __builtin_prefetch(rows.shift + soon + t);
+        __builtin_prefetch(rows.precision + soon + t);
+      }
     }
-    const double* row = rows.table + rows.places[i] * n_tasks;
-    for (int64_t t = 0; t < n_tasks; ++t) use(i * n_tasks + t, row[t]);
+    const int64_t place = rows.places[i] * n_tasks;
+    use(i, rows.shift + place, rows.precision + place);
   }
 }
 
-void word_take(const WordRows& rows, int64_t first, int64_t last, double* out) {
-  const double* taught = rows.taught;
-  if (taught == nullptr) for_entries(rows, first, last, [=](int64_t at, double now) { out[at] = now; });
-  else for_entries(rows, first, last, [=](int64_t at, double now) { out[at] = now - taught[at]; });
+void word_moments(const WordRows& rows, int64_t first, int64_t last, int64_t stride, double* mean, double* variance) {
+  const int64_t n_tasks = rows.n_tasks;
+  for_rows(rows, first, last, [=](int64_t i, const double* shift, const double* precision) {
+    double* __restrict m = mean + i * stride;
+    double* __restrict v = variance + i * stride;
+    if (rows.taught_shift == nullptr) {
+      for (int64_t t = 0; t < n_tasks; ++t) {
+        m[t] = shift[t] / precision[t];
+        v[t] = 1 / precision[t];
+      }
+    } else {
+      const double *less_shift = rows.taught_shift + i * n_tasks, *less_precision = rows.taught_precision + i * n_tasks;
+      for (int64_t t = 0; t < n_tasks; ++t) {
+        const double p = precision[t] - less_precision[t];
+        m[t] = (shift[t] - less_shift[t]) / p;
+        v[t] = 1 / p;
+      }
+    }
+  });
 }
 
-void word_take_from(const WordRows& rows, int64_t first, int64_t last, double* out) {
-  const double* taught = rows.taught;
-  if (taught == nullptr) for_entries(rows, first, last, [=](int64_t at, double now) { out[at] -= now; });
-  else for_entries(rows, first, last, [=](int64_t at, double now) { out[at] -= now - taught[at]; });
-}
-
-void word_moments(int64_t n, double* shift, double* precision) {
-  for (int64_t i = 0; i < n; ++i) {
-    shift[i] /= precision[i];
-    precision[i] = 1 / precision[i];
-  }
-}
-
-void word_natural(int64_t n, double grid, double* mean, double* variance) {
+void word_natural(const WordRows& rows, int64_t first, int64_t last, int64_t stride, const double* mean,
+                  const double* variance, double grid, double* more_shift, double* more_precision) {
+  const int64_t n_tasks = rows.n_tasks;
   const double whole = 0x1.8p52 * grid;  // (x + whole) - whole is the nearest multiple of the grid
-  for (int64_t i = 0; i < n; ++i) {
-    const double precision = 1 / variance[i];
-    mean[i] = (mean[i] * precision + whole) - whole;
-    variance[i] = (precision + whole) - whole;
-  }
+  for_rows(rows, first, last, [=](int64_t i, const double* shift, const double* precision) {
+    const double *m = mean + i * stride, *v = variance + i * stride;
+    double* __restrict s = more_shift + i * n_tasks;
+    double* __restrict p = more_precision + i * n_tasks;
+    if (rows.taught_shift == nullptr) {
+      for (int64_t t = 0; t < n_tasks; ++t) {
+        const double now = 1 / v[t];
+        s[t] = ((m[t] * now + whole) - whole) - shift[t];
+        p[t] = ((now + whole) - whole) - precision[t];
+      }
+    } else {
+      const double *less_shift = rows.taught_shift + i * n_tasks, *less_precision = rows.taught_precision + i * n_tasks;
+      for (int64_t t = 0; t < n_tasks; ++t) {
+        const double now = 1 / v[t];
+        s[t] = ((m[t] * now + whole) - whole) - (shift[t] - less_shift[t]);
+        p[t] = ((now + whole) - whole) - (precision[t] - less_precision[t]);
+      }
+    }
+  });
 }
 
-constexpr WordsKernels words_kernels = {word_rarity, word_features, word_take, word_take_from, word_moments,
-                                        word_natural};
+constexpr WordsKernels words_kernels = {word_rarity, word_features, word_moments, word_natural};
 
 }  // namespace
 }  // namespace bayespa

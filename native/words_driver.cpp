@@ -1,52 +1,72 @@
 #include "words_driver.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "parallel.h"
 
 namespace bayespa {
+namespace {
+
+constexpr int64_t kLine = 8;  // tasks in a cache line: no two threads write into the same one
+
+// Moments of the words of a mini-batch: the means of a word, then its variances.
+class Moments {
+ public:
+  const int64_t stride;
+  double *const mean, *const variance;
+
+  Moments(int64_t n_words, int64_t n_tasks)
+      : stride(2 * (n_tasks <= kLine / 2 ? n_tasks : (n_tasks + kLine - 1) / kLine * kLine)),
+        mean(static_cast<double*>(::operator new(n_words * stride * sizeof(double), align))),
+        variance(mean + stride / 2), memory_(mean) {}
+
+ private:
+  static constexpr std::align_val_t align{64};
+  struct Free {
+    void operator()(double* memory) const { ::operator delete(memory, align); }
+  };
+  std::unique_ptr<double, Free> memory_;
+};
+
+}  // namespace
 
 void learn_words(const Kernels& kernels, const Rows& rows, const Targets& targets, const WordTables& tables,
                  const double* taught_shift, const double* taught_precision, double cost, TiltMethod method, double grid,
                  const WordsLearned& learned, int n_threads) {
   const int64_t n_tasks = tables.n_tasks, n_words = rows.n_columns + 1;
-  const WordRows shift = {tables.places, n_tasks, tables.shift, taught_shift};
-  const WordRows precision = {tables.places, n_tasks, tables.precision, taught_precision};
+  const WordRows words = {tables.places, n_tasks, tables.shift, tables.precision, taught_shift, taught_precision};
+  const Moments now(n_words, n_tasks);
   parallel_blocks(n_words, n_threads, [&](int64_t first, int64_t last) {
-    kernels.words.take(shift, first, last, learned.shift);
-    kernels.words.take(precision, first, last, learned.precision);
-    const int64_t begin = first * n_tasks, end = last * n_tasks;
-    kernels.words.moments(end - begin, learned.shift + begin, learned.precision + begin);
+    kernels.words.moments(words, first, last, now.stride, now.mean, now.variance);
   });
   parallel_blocks(rows.n, n_threads, [&](int64_t first, int64_t last) {
-    kernels.linear.decide(rows, learned.shift, n_tasks, first, last, learned.guess);
+    kernels.linear.decide(rows, now.mean, now.stride, n_tasks, first, last, learned.guess);
   });
-  parallel_blocks(n_tasks, n_threads, [&](int64_t first, int64_t last) {
+  parallel_blocks((n_tasks + kLine - 1) / kLine, n_threads, [&](int64_t first, int64_t last) {
     std::vector<double> work(4 * n_tasks);
-    kernels.linear.gibbs_diagonal(rows, targets, cost, method, {first, last}, learned.shift, learned.precision,
-                                  learned.loss, work.data());
+    const TaskRange own = {kLine * first, std::min(kLine * last, n_tasks)};
+    kernels.linear.gibbs_diagonal(rows, targets, cost, method, own, now.stride, now.mean, now.variance, learned.loss,
+                                  work.data());
   });
   parallel_blocks(n_words, n_threads, [&](int64_t first, int64_t last) {
-    const int64_t begin = first * n_tasks, end = last * n_tasks;
-    kernels.words.natural(end - begin, grid, learned.shift + begin, learned.precision + begin);
-    kernels.words.take_from(shift, first, last, learned.shift);
-    kernels.words.take_from(precision, first, last, learned.precision);
+    kernels.words.natural(words, first, last, now.stride, now.mean, now.variance, grid, learned.shift,
+                          learned.precision);
   });
 }
 
 void decide_by_words(const Kernels& kernels, const Rows& rows, const WordTables& tables, double* margin,
                      int n_threads) {
   const int64_t n_tasks = tables.n_tasks, n_words = rows.n_columns + 1;
-  std::vector<double> mean(n_words * n_tasks), precision(n_words * n_tasks);
+  const Moments now(n_words, n_tasks);
   parallel_blocks(n_words, n_threads, [&](int64_t first, int64_t last) {
-    kernels.words.take({tables.places, n_tasks, tables.shift, nullptr}, first, last, mean.data());
-    kernels.words.take({tables.places, n_tasks, tables.precision, nullptr}, first, last, precision.data());
-    const int64_t begin = first * n_tasks, end = last * n_tasks;
-    kernels.words.moments(end - begin, mean.data() + begin, precision.data() + begin);
+    kernels.words.moments({tables.places, n_tasks, tables.shift, tables.precision, nullptr, nullptr}, first, last,
+                          now.stride, now.mean, now.variance);
   });
   parallel_blocks(rows.n, n_threads, [&](int64_t first, int64_t last) {
-    kernels.linear.decide(rows, mean.data(), n_tasks, first, last, margin);
+    kernels.linear.decide(rows, now.mean, now.stride, n_tasks, first, last, margin);
   });
 }
 
