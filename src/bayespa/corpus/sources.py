@@ -260,8 +260,8 @@ class Lines:
     A malformed line raises `MalformedInput`, and the next call continues after it. A truncated compressed
     file raises it once, and then ends.
 
-    Whole lines of UTF-8 that are in the buffer of the stream go to `cut` together, which decodes them. It
-    returns them, or in place of a line the record that it holds; or None if it has to be decoded alone.
+    Lines of UTF-8 go to `cut`, which decodes them: together those that are whole in the buffer of the stream.
+    It returns them, or in place of a line the record that it holds; or None if they have to be decoded alone.
     """
 
     def __init__(
@@ -280,7 +280,8 @@ class Lines:
         self._broken = self._inside = False  # inside: of a line that is too long and was reported
         self._cut = cut or _decoded
         self._ready: Iterator[Any] = iter(())  # the next lines
-        together = encoding in (None, "utf-8") and hasattr(stream, "peek") and max_bytes >= _BUFFER
+        self._utf8 = encoding in (None, "utf-8")
+        together = self._utf8 and hasattr(stream, "peek") and max_bytes >= _BUFFER
         self._alone = 0.0 if together else math.inf  # bytes of the next lines that are not cut together
 
     def __iter__(self) -> Lines:
@@ -307,7 +308,7 @@ class Lines:
         self._ready = iter(lines)
         return True
 
-    def _next_line(self) -> str:
+    def _next_line(self) -> Any:
         while self._inside:  # may take long
             raw = self._read(self._stream.readline, _BUFFER)
             self._inside = bool(raw) and not raw.endswith(b"\n")
@@ -320,7 +321,8 @@ class Lines:
             self._inside = not raw.endswith(b"\n")
             raise MalformedInput(f"longer than max_bytes={self._max_bytes}")
         raw = raw.removeprefix(_MARK) if self.number == 1 else raw
-        return decode(raw, self._encoding, self._on_guess)
+        lines = self._cut(raw) if self._utf8 and raw.endswith(b"\n") else None
+        return decode(raw, self._encoding, self._on_guess) if lines is None else lines[0]
 
     def _read(self, read: Callable[..., bytes], *size: int) -> bytes:
         if self._broken:
