@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ def several(decision: NDArray[np.float64], names: list[str], none_allowed: bool)
     chosen = decision > 0.0
     if not none_allowed:
         chosen[np.arange(len(chosen)), decision.argmax(axis=1)] = True
-    named = np.asarray(names, object)
-    return [tuple(named[row]) for row in chosen]
+    found = [names[column] for column in np.nonzero(chosen)[1].tolist()]
+    edges = [0, *np.cumsum(chosen.sum(axis=1)).tolist()]
+    return [tuple(found[begin:end]) for begin, end in pairwise(edges)]
 
 
 def plain_label(value: Any) -> Label | int:
