@@ -86,17 +86,20 @@ inline double log64(double x) {
 // Minimax for (exp(r) - 1 - r) / r^2 on |r| <= ln(2)/2: exp(r) within 4e-9, far below the rounding of a float.
 constexpr float kExp32[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f, 0x1.1239e8p-7f, 0x1.6a2446p-10f};
 
-// exp(x) with relative error below 1e-7, for inner loops. x is clamped to [-87, 88]: the result is a normal number in
-// [1.6e-38, 1.7e38], never 0 and never infinite.
-inline float exp32(float x) {
-  x = x < -87.f ? -87.f : x;
-  x = x > 88.f ? 88.f : x;
+// exp(x) with relative error below 1e-7, for inner loops.
+inline float exp32_within(float x) {  // of x in [-87, 88]
   constexpr float to_integer = 0x1.8p23f;
   const float shifted = x * 0x1.715476p0f + to_integer;
   const float n = shifted - to_integer;
   const float r = (x - n * 0x1.63p-1f) - n * -0x1.bd0106p-13f;  // ln 2 = 355/512 - 2.12e-4
   const float y = 1.f + (r + r * r * polynomial(kExp32, r));
   return y * from_bits((to_bits(shifted) << 23) + to_bits(1.f));
+}
+
+// x is clamped to [-87, 88]: the result is a normal number in [1.6e-38, 1.7e38], never 0 and never infinite.
+inline float exp32(float x) {
+  x = x < -87.f ? -87.f : x;
+  return exp32_within(x > 88.f ? 88.f : x);
 }
 
 // x (x+1) ... (x+Steps-1) and its derivative. Their ratio is the sum of 1/(x+i): one division in place of Steps.

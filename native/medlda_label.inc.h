@@ -169,7 +169,7 @@ inline void to_factor(float* exponent, float* factor, int n_topics, int width, f
   for (int k = 0; k < width; ++k) {
     const float x = exponent[k] - highest;
     exponent[k] = x > floor ? x : floor;
-    factor[k] = exp32(exponent[k]);
+    factor[k] = exp32_within(exponent[k]);
   }
 }
 
@@ -264,11 +264,15 @@ struct Labelled {
     const int others = chain.n - (end - begin);
     const float to_others = others > 0 ? static_cast<float>(chain.n - 1) / static_cast<float>(others) : 0.f;
     float *gap = chain.next_penalty, *rest = chain.next_mean;
-    for (int b = 0; b < model.task_width; b += kLanes) {
-      Lanes mean = lanes(chain.mean + b);
-      for (int i = begin; i < end; ++i) mean -= lanes(model.mu_by_topic + chain.topic[i] * model.task_width + b);
-      lanes(rest + b) = mean;
-    }
+    for_tasks(model, [&](int b, auto rows) {
+      Lanes mean[decltype(rows)::value];
+      for (int r = 0; r < rows; ++r) mean[r] = lanes(chain.mean + b + r * kLanes);
+      for (int i = begin; i < end; ++i) {
+        const float* mu = model.mu_by_topic + chain.topic[i] * model.task_width + b;
+        for (int r = 0; r < rows; ++r) mean[r] -= lanes(mu + r * kLanes);
+      }
+      for (int r = 0; r < rows; ++r) lanes(rest + b + r * kLanes) = mean[r];
+    });
     int n_near = 0;
     bool moved = false;
     for (int h = 0; h < model.n_hinges; ++h)
