@@ -56,7 +56,7 @@ def main() -> None:
     for name in options.parts or PARTS:
         start, load = time.monotonic(), round(os.getloadavg()[0], 2)
         try:
-            part = replace(fresh(PARTS[name].run, settings)[0], load=load)
+            part = replace(fresh(PARTS[name].run, settings)[0], load=load, quick=options.quick)
         except (
             BrokenProcessPool
         ) as error:  # a program ended the interpreter; the others are still worth a page

@@ -72,6 +72,7 @@ def _stream(make: Callable[[], Any], corpus: Corpus, quick: bool) -> Iterator[Ch
     classes = np.arange(corpus.n_labels)
     for end in _ends(corpus.X.shape[0], quick):
         model.partial_fit(corpus.X[begin:end], corpus.y[begin:end], classes=classes)
+        _ = model.posterior_  # learns documents that wait, too, as predictions would do otherwise
         begin = end
         yield topics_of(model)
 

@@ -30,6 +30,7 @@ class Part:
     plots: Mapping[str, str] = field(default_factory=dict)  # caption: SVG
     absolute: Sequence[Table] = ()
     load: float | None = None  # of the machine, when it began
+    quick: bool = False
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Part:
@@ -94,7 +95,8 @@ def write(
     ]
     for part in parts:
         load = [] if part.load is None else [f"The load of the machine was {part.load} when this part began."]
-        blocks += [f"### {part.title}", part.about, *load]
+        quick = ["This part was measured with `--quick`."] if part.quick else []
+        blocks += [f"### {part.title}", part.about, *load, *quick]
         blocks += [_markdown(table, "####") for table in part.absolute]
     page = folder / f"{date}.md"
     page.write_text("\n\n".join(block.rstrip() for block in blocks) + "\n", encoding="utf-8")
