@@ -299,8 +299,8 @@ class Calibration:
         later = {name: own for name, own in self.prior().items() if name != "temperature"}
         if self.kind == "labels" and "labels" in posterior:  # they came from documents without a label, too
             later["without"] = Tally(np.ones((1, 1)))
-        missing = {name: own for name, own in later.items() if name not in posterior}
-        posterior = Joint(posterior, **missing)
+        if missing := {name: own for name, own in later.items() if name not in posterior}:
+            posterior = Joint(posterior, **missing)
         found = posterior.get("temperature")
         if not isinstance(found, Categorical) or found.log_weights.shape != TEMPERATURES.shape:
             return posterior
