@@ -167,8 +167,8 @@ def texts(kind):
 SMALL = {"batch_size": 20, "n_passes": 1, "lag": 8, "random_state": 0, "expert": {"first_documents": 60}}
 
 
-def new(kind):
-    return TextModel(kind, **SMALL, **({"n_topics": 4} if kind == "medlda" else {}))
+def new(kind, **options):
+    return TextModel(kind, **SMALL, **({"n_topics": 4} if kind == "medlda" else {}), **options)
 
 
 def learned(model, target, workers=HERE, **options):

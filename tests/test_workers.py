@@ -19,11 +19,10 @@ import pytest
 from tests.test_lag import SMALL, new, soon, texts  # noqa: F401  # soon: for all tests
 
 import bayespa
-from bayespa import TextModel
 from bayespa import workers as workers_module
-from bayespa.corpus import Document, OnlineVocabulary, read
+from bayespa.corpus import Document, read
 from bayespa.learning import HERE
-from bayespa.text.columns import ALL_WORDS
+from bayespa.text.columns import new_vocabulary
 from bayespa.text.stream import learn_stream
 from bayespa.workers import Workers
 
@@ -45,8 +44,8 @@ def written(target, path):
 
 def model_file(kind, path, workers=None):
     """Learn the documents that `written` wrote; return the bytes of the model's file."""
-    vocabulary = OnlineVocabulary(**ALL_WORDS)
-    model = TextModel(kind, vectorizer=vocabulary, **SMALL, **({"n_topics": 4} if kind == "medlda" else {}))
+    vocabulary = new_vocabulary({})
+    model = new(kind, vectorizer=vocabulary)
     documents = read(path, workers=workers, vocabulary=vocabulary)
     for _ in learn_stream(model, documents, every=150, workers=workers or HERE):
         pass

@@ -208,37 +208,40 @@ def test_a_model_of_texts_names_the_classes():
     assert set(model.changes) == set(labels)
 
 
-def test_many_classes_of_few_documents_do_not_change_by_chance():
-    change = Change("exclusive", 80)
+def require_no_change(rng, n_classes, size, n_batches, margins):
+    """Count mini-batches of steady classes, whose margins are a function of labels."""
+    change = Change("exclusive", n_classes)
     posterior = Joint(**change.prior())
-    for index in range(120):
-        labels = np.where(RNG.integers(80, size=256)[:, None] == np.arange(80), 1.0, -1.0).astype(np.float32)
-        margin = labels * np.where(RNG.random(256) < 0.05, -1.0, 1.0)[:, None]  # the right class is the last
-        posterior += Joint(**change.propose(posterior, margin, labels, index))
+    for index in range(n_batches):
+        right = rng.integers(n_classes, size=size)
+        labels = np.where(right[:, None] == np.arange(n_classes), 1.0, -1.0).astype(np.float32)
+        posterior += Joint(**change.propose(posterior, margins(labels), labels, index))
         assert not change.found(posterior).any()
+
+
+def mistaken(rng, labels, share):
+    """Return margins of which a share has the right class as the last."""
+    return labels * np.where(rng.random(len(labels)) < share, -1.0, 1.0)[:, None]
+
+
+def test_many_classes_of_few_documents_do_not_change_by_chance():
+    require_no_change(RNG, 80, 256, 120, lambda labels: mistaken(RNG, labels, 0.05))
 
 
 @pytest.mark.parametrize("size", [16, 256])
 def test_classes_that_compete_one_after_the_other_are_no_change(size):
-    """Classes become frequent enough to be judged one after the other, but compete together before that."""
-    change, rng = Change("exclusive", 20), np.random.default_rng(0)
-    posterior = Joint(**change.prior())
-    for index in range(12_000 // size):
-        right = rng.integers(20, size=size)
-        labels = np.where(right[:, None] == np.arange(20), 1.0, -1.0).astype(np.float32)
-        margin = rng.normal(size=(size, 20)) + 1.7 * labels  # three of ten are mistakes
-        posterior += Joint(**change.propose(posterior, margin, labels, index))
-        assert not change.found(posterior).any()
+    """Classes become frequent enough to be judged one after the other, but compete together before that.
+
+    Three of ten documents are mistakes.
+    """
+    rng = np.random.default_rng(0)
+    require_no_change(
+        rng, 20, size, 12_000 // size, lambda labels: rng.normal(size=labels.shape) + 1.7 * labels
+    )
 
 
 @pytest.mark.parametrize("share", [0.125, 0.5])
 def test_a_hundred_steady_classes_are_not_sure_together(share):
     """Some of them look suspicious at any time."""
-    change, rng = Change("exclusive", 100), np.random.default_rng(0)
-    posterior = Joint(**change.prior())
-    for index in range(400):
-        right = rng.integers(100, size=256)
-        labels = np.where(right[:, None] == np.arange(100), 1.0, -1.0).astype(np.float32)
-        margin = labels * np.where(rng.random(256) < share, -1.0, 1.0)[:, None]
-        posterior += Joint(**change.propose(posterior, margin, labels, index))
-        assert not change.found(posterior).any()
+    rng = np.random.default_rng(0)
+    require_no_change(rng, 100, 256, 400, lambda labels: mistaken(rng, labels, share))
