@@ -186,8 +186,7 @@ class _Sent:
             raise RuntimeError(
                 f"{RETRIES + 1} workers were lost while computing it; the last error: {error}"
             ) from error
-        finally:
-            del self._calls, self._references
+        del self._calls, self._references
         with workers._lock:
             workers._sent.discard(self)
         workers.calls[worker] += self.n
